@@ -61,17 +61,18 @@ struct ExprNode {
     int number = 0;
     std::int64_t integer = 0;
     double real = 0;
-    std::vector<Expr> args;
-    std::vector<std::int64_t> icoef, num, den;
-    std::vector<double> rcoef;
+    std::vector<Expr> args{};
+    std::vector<std::int64_t> icoef{}, num{}, den{};
+    std::vector<double> rcoef{};
     // derived
     std::uint64_t free = 0; ///< the rate: bits 0..15 Index, bits 16..63 Bound
     int height = 0;         ///< largest Bound number bound inside, 0 if none
+    int depth = 0;          ///< of the expression; bounded, so that recursion over it is safe
     int id = 0;             ///< position in the pool: children have smaller ids
     std::size_t hash = 0;
 };
 
-constexpr int kMaxIndex = 16, kMaxBound = 47;
+constexpr int kMaxIndex = 16, kMaxBound = 47, kMaxDepth = 2000;
 constexpr std::uint64_t index_bit(int k) { return std::uint64_t{1} << k; }
 constexpr std::uint64_t bound_bit(int n) { return std::uint64_t{1} << (kMaxIndex + n); } ///< n from 0
 constexpr std::uint64_t kAllBound = ~std::uint64_t{0} << kMaxIndex;
@@ -154,15 +155,20 @@ public:
     /// More nodes than this is a Failure of kind "limit" (hostile text).
     void set_limit(std::size_t nodes) { limit_ = nodes; }
 
-private:
+    /// Hash-conses a node as it is, without normalising. For the constructors of ir/expr only.
     Expr intern(ExprNode node);
-    Expr compare(Op op, Expr a, Expr b);
+
+private:
     Expr logic(Kind kind, std::vector<Expr> x);
     std::deque<ExprNode> nodes_;
     std::unordered_multimap<std::size_t, Expr> byhash_;
     std::vector<ConstTable> tables_;
     std::size_t limit_ = 400000;
 };
+
+/// Scalars of PyTorch's default behaviour that the constructors need: Python's // and % on integers; a divisor of 0 gives 0.
+std::int64_t floor_div(std::int64_t a, std::int64_t b);
+std::int64_t floor_mod(std::int64_t a, std::int64_t b);
 
 bool is_const(Expr e);
 bool is_int(Expr e, std::int64_t value);  ///< the Int constant `value`

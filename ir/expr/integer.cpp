@@ -1,0 +1,242 @@
+// Integers in polynomial normal form: sums of coefficient x monomial. SPDX-License-Identifier: Apache-2.0
+#include "cubridge/ir/error.h"
+#include "ir/expr/build.h"
+#include <algorithm>
+#include <numeric>
+
+namespace cubridge::ir {
+
+namespace {
+
+[[noreturn]] void overflow() {
+    fail("limit", "an integer constant does not fit 64 bits", {}, "use smaller constants");
+}
+
+std::int64_t times(std::int64_t a, std::int64_t b) {
+    std::int64_t r = 0;
+    if (__builtin_mul_overflow(a, b, &r)) overflow();
+    return r;
+}
+
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+    std::int64_t r = 0;
+    if (__builtin_add_overflow(a, b, &r)) overflow();
+    return r;
+}
+
+constexpr std::size_t kMaxTerms = 64; // beyond it a product of sums stays a product
+
+} // namespace
+
+IntSum as_sum(Expr e) {
+    IntSum s;
+    if (is_const(e)) {
+        s.constant = e->integer;
+    } else if (e->kind == Kind::Sum) {
+        s.constant = e->integer;
+        for (std::size_t k = 0; k < e->args.size(); ++k) s.terms.emplace_back(e->icoef[k], e->args[k]);
+    } else {
+        s.terms.emplace_back(1, e);
+    }
+    return s;
+}
+
+Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, Expr>> terms) {
+    std::vector<std::pair<std::int64_t, Expr>> flat;
+    for (const auto& [c, e] : terms) {
+        const IntSum s = as_sum(e);
+        constant = plus(constant, times(c, s.constant));
+        for (const auto& [d, t] : s.terms) flat.emplace_back(times(c, d), t);
+    }
+    std::sort(flat.begin(), flat.end(), [](const auto& a, const auto& b) { return a.second->id < b.second->id; });
+    ExprNode n{.kind = Kind::Sum, .type = Type::Int};
+    n.integer = constant;
+    for (std::size_t k = 0; k < flat.size();) {
+        std::int64_t c = 0;
+        const Expr e = flat[k].second;
+        for (; k < flat.size() && flat[k].second == e; ++k) c = plus(c, flat[k].first);
+        if (c == 0) continue;
+        n.args.push_back(e);
+        n.icoef.push_back(c);
+    }
+    if (n.args.empty()) return integer(constant);
+    if (n.args.size() == 1 && n.icoef[0] == 1 && constant == 0) return n.args[0];
+    return intern(std::move(n));
+}
+
+namespace detail {
+
+Expr int_mul(ExprPool& p, Expr a, Expr b) {
+    if (is_const(a)) std::swap(a, b);
+    if (is_const(b)) return p.isum(0, {{b->integer, a}});
+    const IntSum x = as_sum(a), y = as_sum(b);
+    const bool small = (x.terms.size() + 1) * (y.terms.size() + 1) <= kMaxTerms;
+    if (small && (a->kind == Kind::Sum || b->kind == Kind::Sum)) {
+        std::vector<std::pair<std::int64_t, Expr>> terms;
+        for (const auto& [c, e] : x.terms) {
+            for (const auto& [d, f] : y.terms) terms.emplace_back(times(c, d), int_mul(p, e, f));
+            if (y.constant != 0) terms.emplace_back(times(c, y.constant), e);
+        }
+        for (const auto& [d, f] : y.terms)
+            if (x.constant != 0) terms.emplace_back(times(d, x.constant), f);
+        return p.isum(times(x.constant, y.constant), std::move(terms));
+    }
+    return p.product(Type::Int, {{a, 1, 1}, {b, 1, 1}});
+}
+
+bool is_dim(Expr e, int number) { return e->kind == Kind::Dim && e->number == number; }
+
+bool is_group(Expr e) { // Hq // Hk: exact, since a request has a whole number of query heads per KV head
+    return e->kind == Kind::FloorDiv && is_dim(e->args[0], dims::Hq) && is_dim(e->args[1], dims::Hk);
+}
+
+// e / by where it is exact for every value of the atoms, else null.
+Expr divide_exactly(ExprPool& p, Expr e, Expr by) {
+    if (e == by) return p.integer(1);
+    if (is_dim(e, dims::Hq) && is_group(by)) return p.dim(dims::Hk);
+    if (e->kind == Kind::Product) {
+        for (std::size_t k = 0; k < e->args.size(); ++k) {
+            const Expr q = divide_exactly(p, e->args[k], by);
+            if (!q) continue;
+            std::vector<ExprPool::Power> rest;
+            for (std::size_t m = 0; m < e->args.size(); ++m) {
+                const std::int64_t power = e->num[m] - (m == k ? 1 : 0);
+                if (power > 0) rest.push_back({e->args[m], power, 1});
+            }
+            rest.push_back({q, 1, 1});
+            return p.product(Type::Int, std::move(rest));
+        }
+    }
+    if (by->kind == Kind::Product) { // one factor after another
+        Expr at = e;
+        for (std::size_t k = 0; k < by->args.size(); ++k)
+            for (std::int64_t n = 0; n < by->num[k] && at; ++n) at = divide_exactly(p, at, by->args[k]);
+        return at;
+    }
+    return nullptr;
+}
+
+Expr int_floor_div(ExprPool& p, Expr a, Expr b) {
+    if (is_const(a) && is_const(b)) return p.integer(floor_div(a->integer, b->integer));
+    if (is_int(b, 1)) return a;
+    if (is_int(a, 0)) return a;
+    const IntSum s = as_sum(a);
+    std::vector<std::pair<std::int64_t, Expr>> whole, rest;
+    if (is_const(b)) {
+        const std::int64_t c = b->integer;
+        if (c <= 0) return build(p, Kind::FloorDiv, a, b);
+        for (const auto& [k, e] : s.terms) (k % c == 0 ? whole : rest).emplace_back(k % c == 0 ? k / c : k, e);
+        const std::int64_t up = floor_div(s.constant, c);
+        std::int64_t left = s.constant - up * c, g = c;
+        if (rest.empty()) return p.isum(up, std::move(whole));
+        for (const auto& [k, e] : rest) g = std::gcd(g, k);
+        if (g > 1) { // floor((g x + r) / (g c)) = floor((x + floor(r / g)) / c)
+            for (auto& [k, e] : rest) k /= g;
+            left = floor_div(left, g);
+        }
+        const Expr inner = p.isum(left, std::move(rest));
+        const std::int64_t divisor = c / g;
+        Expr q = nullptr;
+        if (divisor == 1)
+            q = inner;
+        else if (inner->kind == Kind::FloorDiv && is_const(inner->args[1]) && inner->args[1]->integer > 0)
+            q = build(p, Kind::FloorDiv, inner->args[0], p.integer(times(inner->args[1]->integer, divisor)));
+        else
+            q = build(p, Kind::FloorDiv, inner, p.integer(divisor));
+        whole.emplace_back(1, q);
+        return p.isum(up, std::move(whole));
+    }
+    for (const auto& [k, e] : s.terms) {
+        const Expr q = divide_exactly(p, e, b);
+        if (q) whole.emplace_back(k, q);
+        else rest.emplace_back(k, e);
+    }
+    if (whole.empty()) return build(p, Kind::FloorDiv, a, b);
+    if (!(rest.empty() && s.constant == 0))
+        whole.emplace_back(1, build(p, Kind::FloorDiv, p.isum(s.constant, std::move(rest)), b));
+    return p.isum(0, std::move(whole));
+}
+
+Expr int_mod(ExprPool& p, Expr a, Expr b) {
+    if (is_const(a) && is_const(b)) return p.integer(floor_mod(a->integer, b->integer));
+    if (is_int(b, 1) || is_int(a, 0)) return p.integer(0);
+    IntSum s = as_sum(a);
+    std::vector<std::pair<std::int64_t, Expr>> rest;
+    if (is_const(b)) {
+        const std::int64_t c = b->integer;
+        if (c <= 0) return build(p, Kind::Mod, a, b);
+        for (const auto& [k, e] : s.terms) {
+            std::int64_t r = floor_mod(k, c);
+            if (r > c / 2) r -= c; // the representative nearest to 0: -1 stays -1
+            if (r != 0) rest.emplace_back(r, e);
+        }
+        const Expr inner = p.isum(floor_mod(s.constant, c), std::move(rest));
+        return is_const(inner) ? inner : build(p, Kind::Mod, inner, b);
+    }
+    for (const auto& [k, e] : s.terms)
+        if (!divide_exactly(p, e, b)) rest.emplace_back(k, e);
+    if (rest.empty() && s.constant == 0) return p.integer(0);
+    return build(p, Kind::Mod, p.isum(s.constant, std::move(rest)), b);
+}
+
+// Sum of c x + k OP 0 with the common divisor of the coefficients taken out.
+Expr int_compare(ExprPool& p, Op op, Expr e) {
+    if (is_const(e)) return p.boolean(op == Op::Le ? e->integer <= 0 : e->integer == 0);
+    IntSum s = as_sum(e);
+    if (op == Op::Le && s.terms.size() == 1 && (s.terms[0].first == 1 || s.terms[0].first == -1) &&
+        (s.terms[0].second->kind == Kind::Max || s.terms[0].second->kind == Kind::Min)) {
+        // max(a, b) + k <= 0 is (a + k <= 0 and b + k <= 0), and so on
+        const auto [c, m] = s.terms[0];
+        std::vector<Expr> parts;
+        for (const Expr x : m->args) parts.push_back(int_compare(p, Op::Le, p.isum(s.constant, {{c, x}})));
+        return (m->kind == Kind::Max) == (c == 1) ? p.logical_and(std::move(parts)) : p.logical_or(std::move(parts));
+    }
+    std::int64_t g = 0;
+    for (const auto& [k, x] : s.terms) g = std::gcd(g, k);
+    if (op == Op::Eq && s.constant % g != 0) return p.boolean(false);
+    const std::int64_t sign = op == Op::Eq && s.terms[0].first < 0 ? -1 : 1;
+    for (auto& [k, x] : s.terms) k = k / g * sign;
+    const std::int64_t constant = op == Op::Eq ? s.constant / g * sign : -floor_div(-s.constant, g);
+    return build_compare(p, op, p.isum(constant, std::move(s.terms)), nullptr);
+}
+
+} // namespace detail
+
+Expr ExprPool::extremum(Kind kind, std::vector<Expr> x) {
+    const Type type = x.at(0)->type;
+    std::vector<Expr> flat;
+    for (const Expr e : x) {
+        if (e->kind == kind) flat.insert(flat.end(), e->args.begin(), e->args.end());
+        else flat.push_back(e);
+    }
+    const auto better = [kind](double a, double b) { return kind == Kind::Max ? a > b : a < b; };
+    std::vector<Expr> kept;
+    Expr constant = nullptr;
+    for (const Expr e : flat) {
+        if (is_const(e)) {
+            const auto value = [](Expr c) { return c->type == Type::Int ? static_cast<double>(c->integer) : c->real; };
+            if (type == Type::Real && e->real != e->real) return e;
+            if (!constant || better(value(e), value(constant))) constant = e;
+            continue;
+        }
+        bool drop = false;
+        for (auto& k : kept) {
+            if (k == e) drop = true;
+            if (type != Type::Int || drop) continue;
+            const Expr d = sub(e, k); // a constant distance decides for ever
+            if (!is_const(d)) continue;
+            drop = true;
+            if (better(static_cast<double>(d->integer), 0)) k = e;
+        }
+        if (!drop) kept.push_back(e);
+    }
+    std::sort(kept.begin(), kept.end(), [](Expr a, Expr b) { return a->id < b->id; });
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    if (constant) kept.push_back(constant);
+    if (kept.size() == 1) return kept[0];
+    ExprNode n{.kind = kind, .type = type};
+    n.args = std::move(kept);
+    return intern(std::move(n));
+}
+
+} // namespace cubridge::ir
