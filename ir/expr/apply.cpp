@@ -37,7 +37,8 @@ Expr apply_f32(ExprPool& p, Op op, std::span<const Expr> x) {
         v[k] = static_cast<float>(x[k]->real);
     }
     if (constant && info(op).f32) return p.f32(info(op).f32(v));
-    if ((op == Op::Floor || op == Op::Ceil || op == Op::Trunc || op == Op::Round) && x[0]->kind == Kind::Cast) return x[0];
+    if ((op == Op::Floor || op == Op::Ceil || op == Op::Trunc || op == Op::Round) && x[0]->kind == Kind::Cast)
+        return x[0];
     return build_fn(p, Kind::F32Fn, op, x);
 }
 
@@ -106,7 +107,8 @@ Expr ExprPool::apply(Op op, std::span<const Expr> x) {
     }
     if (op >= Op::Lt && op <= Op::Ne) return detail::compare(*this, op, x[0], x[1]);
     if (op == Op::And || op == Op::Or || op == Op::Xor || op == Op::Not)
-        fail("unsupported", "bitwise operators take booleans here, not integers", {}, "compare first: (a > 0) & (b > 0)");
+        fail("unsupported", "bitwise operators take booleans here, not integers", {},
+             "compare first: (a > 0) & (b > 0)");
     if ((op == Op::Min || op == Op::Max) && type != Type::F32)
         return extremum(op == Op::Min ? Kind::Min : Kind::Max, {x[0], x[1]});
     if (type == Type::F32) return detail::apply_f32(*this, op, x);
@@ -121,9 +123,11 @@ Expr ExprPool::apply(Op op, Expr a, Expr b) {
 Expr ExprPool::cast(Type to, Expr x) {
     const Type from = x->type;
     if (from == to) return x;
-    if (to == Type::Bool) return logical_not(detail::compare(*this, Op::Eq, x, from == Type::Int    ? integer(0)
-                                                                               : from == Type::F32 ? f32(0)
-                                                                                                   : real(0)));
+    if (to == Type::Bool)
+        return logical_not(detail::compare(*this, Op::Eq, x,
+                                           from == Type::Int   ? integer(0)
+                                           : from == Type::F32 ? f32(0)
+                                                               : real(0)));
     if (from == Type::Bool && to != Type::Int) return cast(to, cast(Type::Int, x));
     if (is_const(x)) {
         const double v = from == Type::Int || from == Type::Bool ? static_cast<double>(x->integer) : x->real;
@@ -135,7 +139,8 @@ Expr ExprPool::cast(Type to, Expr x) {
     }
     if (x->kind == Kind::Cast && x->args[0]->type == Type::Int && from != Type::Int) // sizes are far below 2^24
         return to == Type::Int ? x->args[0] : cast(to, x->args[0]);
-    if (x->kind == Kind::Cast && from == Type::Real && to == Type::F32 && x->args[0]->type == Type::F32) return x->args[0];
+    if (x->kind == Kind::Cast && from == Type::Real && to == Type::F32 && x->args[0]->type == Type::F32)
+        return x->args[0];
     ExprNode n{.kind = Kind::Cast, .type = to};
     n.args = {x};
     return intern(std::move(n));

@@ -8,9 +8,8 @@
 // body, n = 1 + the largest bound number inside the body, so that alpha-equivalent reductions are one node, and so that
 // substituting expressions without free Bounds never captures.
 //
-// Ownership: nodes live in their ExprPool and die with it; handles are plain pointers. A pool is used by one thread at a
-// time; nodes are immutable and may be read by all.
-// SPDX-License-Identifier: Apache-2.0
+// Ownership: nodes live in their ExprPool and die with it; handles are plain pointers. A pool is used by one thread at
+// a time; nodes are immutable and may be read by all. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "ir/expr/ops.h"
 #include <cstdint>
@@ -26,26 +25,29 @@ namespace cubridge::ir {
 enum class Type : std::uint8_t { Bool, Int, F32, Real };
 
 enum class Kind : std::uint8_t {
-    Const,    ///< integer (Bool, Int) or real (F32, Real)
-    Index,    ///< number; Int
-    Bound,    ///< number; Int
-    Dim,      ///< number: a Dims value; Int, >= 0
-    Arg,      ///< number: input of rank 0; Bool, Int or Real
-    Load,     ///< number: input; args: one Int per axis. Out of range is clamped by every reader, so that no reader faults
-    Table,    ///< number: constant table of the pool; args: one Int per axis
-    Sum,      ///< Int: integer + sum of icoef[k] * args[k]. Real: real + sum of rcoef[k] * args[k]
+    Const, ///< integer (Bool, Int) or real (F32, Real)
+    Index, ///< number; Int
+    Bound, ///< number; Int
+    Dim,   ///< number: a Dims value; Int, >= 0
+    Arg,   ///< number: input of rank 0; Bool, Int or Real
+    Load,  ///< number: input; args: one Int per axis. Out of range is clamped by every reader, so that no reader faults
+    Table, ///< number: constant table of the pool; args: one Int per axis
+    Sum,   ///< Int: integer + sum of icoef[k] * args[k]. Real: real + sum of rcoef[k] * args[k]
     Product,  ///< args[k] ^ (num[k] / den[k]); Int: den is 1, num >= 1. No constant factor: that is a Sum's coefficient
     FloorDiv, ///< Int, Python's sign rule
     Mod,      ///< Int, Python's sign rule
-    Min, Max, ///< Int or Real, two or more args; Real: NaN wins
-    Fn,       ///< op; Real args and type, one or two args (Pow, Atan2)
-    F32Fn,    ///< op; F32 args and type: any arithmetic Op, never reassociated
-    Cmp,      ///< op: Int args: Le or Eq against 0 (args[0] only). Real, F32 args: Lt, Le, Eq of args[0], args[1]
-    And, Or,  ///< Bool, two or more args, no duplicates
-    Not,      ///< Bool
-    Select,   ///< condition, value, other
-    Cast,     ///< to `type`: Bool->Int, Int->F32, Int->Real, F32->Real, Real->F32 (rounds), F32->Int and Real->Int (truncate)
-    Reduce,   ///< reduce; args: body, extent. `number` is the Bound number
+    Min,
+    Max,   ///< Int or Real, two or more args; Real: NaN wins
+    Fn,    ///< op; Real args and type, one or two args (Pow, Atan2)
+    F32Fn, ///< op; F32 args and type: any arithmetic Op, never reassociated
+    Cmp,   ///< op: Int args: Le or Eq against 0 (args[0] only). Real, F32 args: Lt, Le, Eq of args[0], args[1]
+    And,
+    Or,     ///< Bool, two or more args, no duplicates
+    Not,    ///< Bool
+    Select, ///< condition, value, other
+    Cast,   ///< to `type`: Bool->Int, Int->F32, Int->Real, F32->Real, Real->F32 (rounds), F32->Int and Real->Int
+            ///< (truncate)
+    Reduce, ///< reduce; args: body, extent. `number` is the Bound number
 };
 
 enum class ReduceOp : std::uint8_t { Sum, Max, Min, Any, All, Prod };
@@ -73,17 +75,29 @@ struct ExprNode {
 };
 
 constexpr int kMaxIndex = 16, kMaxBound = 47, kMaxDepth = 2000;
-constexpr std::uint64_t index_bit(int k) { return std::uint64_t{1} << k; }
-constexpr std::uint64_t bound_bit(int n) { return std::uint64_t{1} << (kMaxIndex + n); } ///< n from 0
+constexpr std::uint64_t index_bit(int k) {
+    return std::uint64_t{1} << k;
+}
+constexpr std::uint64_t bound_bit(int n) {
+    return std::uint64_t{1} << (kMaxIndex + n);
+} ///< n from 0
 constexpr std::uint64_t kAllBound = ~std::uint64_t{0} << kMaxIndex;
 
 /// Numbers of Kind::Dim. The sizes of input x beyond q, k, v are dim_of(x, axis).
 namespace dims {
 enum : int { B, Hq, Hk, Sq, Sk, D, Dv, Hv, kB, kD, vB, vS, FirstInput = 16 };
-constexpr int of(int input, int axis) { return FirstInput + input * 8 + axis; }
-constexpr bool is_input(int number) { return number >= FirstInput; }
-constexpr int input(int number) { return (number - FirstInput) / 8; }
-constexpr int axis(int number) { return (number - FirstInput) % 8; }
+constexpr int of(int input, int axis) {
+    return FirstInput + input * 8 + axis;
+}
+constexpr bool is_input(int number) {
+    return number >= FirstInput;
+}
+constexpr int input(int number) {
+    return (number - FirstInput) / 8;
+}
+constexpr int axis(int number) {
+    return (number - FirstInput) % 8;
+}
 std::string name(int number); ///< "Sq"; "x3.0" for inputs
 } // namespace dims
 
@@ -134,7 +148,10 @@ public:
     // n-ary forms, for passes that take nodes apart. Same normalisation as apply().
     Expr isum(std::int64_t constant, std::vector<std::pair<std::int64_t, Expr>> terms);
     Expr rsum(double constant, std::vector<std::pair<double, Expr>> terms);
-    struct Power { Expr base; std::int64_t num, den; };
+    struct Power {
+        Expr base;
+        std::int64_t num, den;
+    };
     Expr product(Type type, std::vector<Power> factors); ///< a constant base is folded into a coefficient
     Expr extremum(Kind min_or_max, std::vector<Expr> x);
 
@@ -166,13 +183,14 @@ private:
     std::size_t limit_ = 400000;
 };
 
-/// Scalars of PyTorch's default behaviour that the constructors need: Python's // and % on integers; a divisor of 0 gives 0.
+/// Scalars of PyTorch's default behaviour that the constructors need: Python's // and % on integers; a divisor of 0
+/// gives 0.
 std::int64_t floor_div(std::int64_t a, std::int64_t b);
 std::int64_t floor_mod(std::int64_t a, std::int64_t b);
 
 bool is_const(Expr e);
-bool is_int(Expr e, std::int64_t value);  ///< the Int constant `value`
-bool is_real(Expr e, double value);       ///< the Real constant `value`
+bool is_int(Expr e, std::int64_t value); ///< the Int constant `value`
+bool is_real(Expr e, double value);      ///< the Real constant `value`
 bool is_true(Expr e);
 bool is_false(Expr e);
 

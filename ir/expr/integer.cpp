@@ -84,7 +84,9 @@ Expr int_mul(ExprPool& p, Expr a, Expr b) {
     return p.product(Type::Int, {{a, 1, 1}, {b, 1, 1}});
 }
 
-bool is_dim(Expr e, int number) { return e->kind == Kind::Dim && e->number == number; }
+bool is_dim(Expr e, int number) {
+    return e->kind == Kind::Dim && e->number == number;
+}
 
 bool is_group(Expr e) { // Hq // Hk: exact, since a request has a whole number of query heads per KV head
     return e->kind == Kind::FloorDiv && is_dim(e->args[0], dims::Hq) && is_dim(e->args[1], dims::Hk);
@@ -148,8 +150,10 @@ Expr int_floor_div(ExprPool& p, Expr a, Expr b) {
     }
     for (const auto& [k, e] : s.terms) {
         const Expr q = divide_exactly(p, e, b);
-        if (q) whole.emplace_back(k, q);
-        else rest.emplace_back(k, e);
+        if (q)
+            whole.emplace_back(k, q);
+        else
+            rest.emplace_back(k, e);
     }
     if (whole.empty()) return build(p, Kind::FloorDiv, a, b);
     if (!(rest.empty() && s.constant == 0))
@@ -206,8 +210,10 @@ Expr ExprPool::extremum(Kind kind, std::vector<Expr> x) {
     const Type type = x.at(0)->type;
     std::vector<Expr> flat;
     for (const Expr e : x) {
-        if (e->kind == kind) flat.insert(flat.end(), e->args.begin(), e->args.end());
-        else flat.push_back(e);
+        if (e->kind == kind)
+            flat.insert(flat.end(), e->args.begin(), e->args.end());
+        else
+            flat.push_back(e);
     }
     const auto better = [kind](double a, double b) { return kind == Kind::Max ? a > b : a < b; };
     std::vector<Expr> kept;

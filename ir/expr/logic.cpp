@@ -6,7 +6,9 @@ namespace cubridge::ir {
 
 namespace {
 
-bool contains(const std::vector<Expr>& x, Expr e) { return std::find(x.begin(), x.end(), e) != x.end(); }
+bool contains(const std::vector<Expr>& x, Expr e) {
+    return std::find(x.begin(), x.end(), e) != x.end();
+}
 
 // Does `part`, seen as a set of conjuncts (or disjuncts), hold all of `all`?
 bool implies_by_parts(Expr part, Expr all, Kind inner) {
@@ -26,8 +28,10 @@ Expr ExprPool::logic(Kind kind, std::vector<Expr> x) {
     const bool conjunction = kind == Kind::And;
     std::vector<Expr> flat;
     for (const Expr e : x) {
-        if (e->kind == kind) flat.insert(flat.end(), e->args.begin(), e->args.end());
-        else flat.push_back(e);
+        if (e->kind == kind)
+            flat.insert(flat.end(), e->args.begin(), e->args.end());
+        else
+            flat.push_back(e);
     }
     std::sort(flat.begin(), flat.end(), [](Expr a, Expr b) { return a->id < b->id; });
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
@@ -45,7 +49,8 @@ Expr ExprPool::logic(Kind kind, std::vector<Expr> x) {
     std::vector<Expr> absorbed; // a or (a and b) is a
     constexpr std::size_t kMaxQuadratic = 64;
     for (const Expr e : kept)
-        if (kept.size() > kMaxQuadratic || std::none_of(kept.begin(), kept.end(), [&](Expr o) { return o != e && implies_by_parts(e, o, inner); }))
+        if (kept.size() > kMaxQuadratic ||
+            std::none_of(kept.begin(), kept.end(), [&](Expr o) { return o != e && implies_by_parts(e, o, inner); }))
             absorbed.push_back(e);
     if (absorbed.empty()) return boolean(conjunction);
     if (absorbed.size() == 1) return absorbed[0];
@@ -54,8 +59,12 @@ Expr ExprPool::logic(Kind kind, std::vector<Expr> x) {
     return intern(std::move(n));
 }
 
-Expr ExprPool::logical_and(std::vector<Expr> x) { return logic(Kind::And, std::move(x)); }
-Expr ExprPool::logical_or(std::vector<Expr> x) { return logic(Kind::Or, std::move(x)); }
+Expr ExprPool::logical_and(std::vector<Expr> x) {
+    return logic(Kind::And, std::move(x));
+}
+Expr ExprPool::logical_or(std::vector<Expr> x) {
+    return logic(Kind::Or, std::move(x));
+}
 
 namespace detail {
 
@@ -72,8 +81,7 @@ Expr negate(ExprPool& p, Expr e) {
     case Kind::Cmp: // not (x <= 0) is -x + 1 <= 0 for integers; a NaN forbids it for reals
         if (e->args.size() == 1 && e->op == Op::Le) return int_compare(p, Op::Le, p.isum(1, {{-1, e->args[0]}}));
         break;
-    case Kind::Select:
-        return p.select(e->args[0], negate(p, e->args[1]), negate(p, e->args[2]));
+    case Kind::Select: return p.select(e->args[0], negate(p, e->args[1]), negate(p, e->args[2]));
     default: break;
     }
     ExprNode n{.kind = Kind::Not, .type = Type::Bool};
@@ -93,7 +101,9 @@ Expr compare(ExprPool& p, Op op, Expr a, Expr b) {
         return int_compare(p, op == Op::Eq ? Op::Eq : Op::Le, op == Op::Lt ? p.isum(1, {{1, d}}) : d);
     }
     if (decides_as_integers(a) && decides_as_integers(b)) {
-        const auto whole = [&](Expr e) { return is_const(e) ? p.integer(static_cast<std::int64_t>(e->real)) : e->args[0]; };
+        const auto whole = [&](Expr e) {
+            return is_const(e) ? p.integer(static_cast<std::int64_t>(e->real)) : e->args[0];
+        };
         return compare(p, op, whole(a), whole(b));
     }
     if (is_const(a) && is_const(b))

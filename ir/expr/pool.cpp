@@ -169,11 +169,21 @@ Expr ExprPool::table(int number, std::vector<Expr> at) {
     return intern(std::move(n));
 }
 
-bool is_const(Expr e) { return e->kind == Kind::Const; }
-bool is_int(Expr e, std::int64_t v) { return is_const(e) && e->type == Type::Int && e->integer == v; }
-bool is_real(Expr e, double v) { return is_const(e) && e->type == Type::Real && e->real == v; }
-bool is_true(Expr e) { return is_const(e) && e->type == Type::Bool && e->integer != 0; }
-bool is_false(Expr e) { return is_const(e) && e->type == Type::Bool && e->integer == 0; }
+bool is_const(Expr e) {
+    return e->kind == Kind::Const;
+}
+bool is_int(Expr e, std::int64_t v) {
+    return is_const(e) && e->type == Type::Int && e->integer == v;
+}
+bool is_real(Expr e, double v) {
+    return is_const(e) && e->type == Type::Real && e->real == v;
+}
+bool is_true(Expr e) {
+    return is_const(e) && e->type == Type::Bool && e->integer != 0;
+}
+bool is_false(Expr e) {
+    return is_const(e) && e->type == Type::Bool && e->integer == 0;
+}
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
     if (b == 0 || (a == INT64_MIN && b == -1)) return 0;

@@ -10,8 +10,12 @@ namespace cubridge::ir {
 
 namespace {
 
-bool finite_integer(double v) { return std::floor(v) == v && std::fabs(v) < 2147483648.0; }
-bool is_int_cast(Expr e) { return e->kind == Kind::Cast && e->type == Type::Real && e->args[0]->type == Type::Int; }
+bool finite_integer(double v) {
+    return std::floor(v) == v && std::fabs(v) < 2147483648.0;
+}
+bool is_int_cast(Expr e) {
+    return e->kind == Kind::Cast && e->type == Type::Real && e->args[0]->type == Type::Int;
+}
 
 // A size that is never 0 in a request, cast to Real: exponents of it may cancel.
 bool is_positive_size(Expr e) {
@@ -25,8 +29,10 @@ bool is_positive_size(Expr e) {
 Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms) {
     std::vector<std::pair<double, Expr>> flat;
     const auto push = [&](double c, Expr e) {
-        if (is_const(e)) constant += c * e->real;
-        else flat.emplace_back(c, e);
+        if (is_const(e))
+            constant += c * e->real;
+        else
+            flat.emplace_back(c, e);
     };
     for (const auto& [c, e] : terms) {
         if (e->kind == Kind::Sum && std::isfinite(c) && c != 0) {
@@ -40,8 +46,10 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
     std::vector<std::pair<std::int64_t, Expr>> whole;
     std::vector<std::pair<double, Expr>> rest;
     for (const auto& [c, e] : flat) {
-        if (is_int_cast(e) && finite_integer(c)) whole.emplace_back(static_cast<std::int64_t>(c), e->args[0]);
-        else rest.emplace_back(c, e);
+        if (is_int_cast(e) && finite_integer(c))
+            whole.emplace_back(static_cast<std::int64_t>(c), e->args[0]);
+        else
+            rest.emplace_back(c, e);
     }
     if (!whole.empty()) {
         if (finite_integer(constant)) {
@@ -60,11 +68,14 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
             }
         } else {
             const Expr sum = isum(0, whole);
-            if (is_const(sum)) constant += static_cast<double>(sum->integer);
-            else rest.emplace_back(1.0, cast(Type::Real, sum));
+            if (is_const(sum))
+                constant += static_cast<double>(sum->integer);
+            else
+                rest.emplace_back(1.0, cast(Type::Real, sum));
         }
     }
-    std::stable_sort(rest.begin(), rest.end(), [](const auto& a, const auto& b) { return a.second->id < b.second->id; });
+    std::stable_sort(rest.begin(), rest.end(),
+                     [](const auto& a, const auto& b) { return a.second->id < b.second->id; });
     ExprNode n{.kind = Kind::Sum, .type = Type::Real};
     n.real = constant != constant ? __builtin_nan("") : constant;
     for (const auto& [c, e] : rest) {
@@ -105,7 +116,10 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
         }
         const double p = static_cast<double>(f.num) / static_cast<double>(f.den);
         if (is_const(e)) {
-            coefficient *= p == 1 ? e->real : p == -1 ? 1 / e->real : p == 0.5 ? std::sqrt(e->real) : std::pow(e->real, p);
+            coefficient *= p == 1     ? e->real
+                           : p == -1  ? 1 / e->real
+                           : p == 0.5 ? std::sqrt(e->real)
+                                      : std::pow(e->real, p);
         } else if (e->kind == Kind::Sum && e->args.size() == 1 && e->real == 0 && (e->rcoef[0] > 0 || f.den == 1)) {
             coefficient *= p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
             self(self, {e->args[0], f.num, f.den});
@@ -122,7 +136,8 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
         }
     };
     for (const Power& f : factors) push(push, f);
-    if (type == Type::Int && std::any_of(flat.begin(), flat.end(), [](const Power& f) { return f.base->kind == Kind::Sum; })) {
+    if (type == Type::Int &&
+        std::any_of(flat.begin(), flat.end(), [](const Power& f) { return f.base->kind == Kind::Sum; })) {
         Expr r = integer(whole); // a sum came in: distribute as int_mul does
         for (const Power& f : flat)
             for (std::int64_t k = 0; k < f.num; ++k) r = detail::int_mul(*this, r, f.base);

@@ -47,8 +47,10 @@ std::string debug_text(Expr e) {
         for (std::size_t k = 0; k < e->args.size(); ++k) {
             if (k) out += " * ";
             out += debug_text(e->args[k]);
-            if (e->den[k] != 1) out += fmt::format("^({}/{})", e->num[k], e->den[k]);
-            else if (e->num[k] != 1) out += fmt::format("^{}", e->num[k]);
+            if (e->den[k] != 1)
+                out += fmt::format("^({}/{})", e->num[k], e->den[k]);
+            else if (e->num[k] != 1)
+                out += fmt::format("^{}", e->num[k]);
         }
         return out + ")";
     }
@@ -60,7 +62,8 @@ std::string debug_text(Expr e) {
     case Kind::F32Fn: return fmt::format("f32.{}({})", info(e->op).name, list(e));
     case Kind::Cmp: {
         const char* sign = e->op == Op::Lt ? "<" : e->op == Op::Le ? "<=" : "==";
-        return fmt::format("({} {} {})", debug_text(e->args[0]), sign, e->args.size() == 1 ? "0" : debug_text(e->args[1]));
+        return fmt::format("({} {} {})", debug_text(e->args[0]), sign,
+                           e->args.size() == 1 ? "0" : debug_text(e->args[1]));
     }
     case Kind::And: return "and(" + list(e) + ")";
     case Kind::Or: return "or(" + list(e) + ")";

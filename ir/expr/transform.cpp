@@ -122,7 +122,8 @@ Expr ExprPool::reduce(ReduceOp op, Expr body, int axis, Expr extent) {
     }
     int number = body->height + 1;
     const std::uint64_t outer = body->free >> kMaxIndex;
-    if (outer != 0) number = std::max(number, static_cast<int>(std::bit_width(outer))); // inside a pass: keep clear of it
+    if (outer != 0)
+        number = std::max(number, static_cast<int>(std::bit_width(outer))); // inside a pass: keep clear of it
     std::vector<Expr> map(static_cast<std::size_t>(axis) + 1, nullptr);
     map.back() = bound(number);
     ExprNode n{.kind = Kind::Reduce, .type = body->type, .reduce = op, .number = number};

@@ -1,6 +1,6 @@
 // Scalar: the specification as one expression per output, every tensor operation turned into index arithmetic. What the
-// generic kernel is printed from and what a Variant is matched on. Certified against the tensor evaluator at each parse.
-// SPDX-License-Identifier: Apache-2.0
+// generic kernel is printed from and what a Variant is matched on. Certified against the tensor evaluator at each
+// parse. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/ir/specification.h"
 #include "ir/expr/expr.h"
@@ -11,14 +11,14 @@ namespace cubridge::ir {
 /// A condition on sizes and settings under which the text means what the Scalar says. Beside the Subject, never in it.
 struct Fact {
     enum class Kind {
-        Equal,     ///< left == right, as expressions over Dims
-        AtLeast,   ///< left >= right
-        Divides,   ///< left % right == 0; right is a constant or a Dim
+        Equal,   ///< left == right, as expressions over Dims
+        AtLeast, ///< left >= right
+        Divides, ///< left % right == 0; right is a constant or a Dim
     };
     Kind kind;
     Expr left, right;
-    Span span;         ///< what in the text demands it
-    std::string text;  ///< "Sq == Sk", for messages
+    Span span;        ///< what in the text demands it
+    std::string text; ///< "Sq == Sk", for messages
 };
 
 struct ScalarOutput {
@@ -33,7 +33,7 @@ struct Scalar {
     std::vector<std::vector<Expr>> shapes; ///< of each input, over Dims
     std::vector<ScalarOutput> out;         ///< one, or two: the second is the LSE
     std::vector<Fact> facts;
-    int heads = 0;                         ///< the text computes with the number of query heads, and this is it; 0: any
+    int heads = 0; ///< the text computes with the number of query heads, and this is it; 0: any
 };
 
 } // namespace cubridge::ir

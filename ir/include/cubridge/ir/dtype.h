@@ -8,8 +8,12 @@ namespace cubridge::ir {
 
 enum class DType : std::uint8_t { Bool, U8, I8, I16, I32, I64, E4M3, E5M2, F16, BF16, F32, F64 };
 
-constexpr bool is_float(DType t) { return t >= DType::E4M3; }
-constexpr bool is_integer(DType t) { return t > DType::Bool && t < DType::E4M3; } ///< Bool is no integer here
+constexpr bool is_float(DType t) {
+    return t >= DType::E4M3;
+}
+constexpr bool is_integer(DType t) {
+    return t > DType::Bool && t < DType::E4M3;
+} ///< Bool is no integer here
 int size_in_bytes(DType t);
 
 /// "float32" and its kin without the `torch.` prefix, aliases ("float", "half", "long", ...) included.

@@ -6,8 +6,8 @@
 #include "cubridge/ir/dtype.h"
 #include "cubridge/ir/error.h"
 #include <array>
-#include <optional>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +25,20 @@ struct Sizes {
 
 /// An integer expression in postfix form. Overflow of 64 bits makes the whole launch unsupported.
 struct Code {
-    enum class Do : std::uint8_t { Push, PushSize, PushOperand, Add, Sub, Mul, FloorDiv, CeilDiv, Mod, Min, Max, RoundUp };
+    enum class Do : std::uint8_t {
+        Push,
+        PushSize,
+        PushOperand,
+        Add,
+        Sub,
+        Mul,
+        FloorDiv,
+        CeilDiv,
+        Mod,
+        Min,
+        Max,
+        RoundUp
+    };
     struct Step {
         Do what;
         std::int64_t value = 0; ///< Push: the number; PushSize: a Size; PushOperand: operand * 4 + axis
@@ -39,7 +52,7 @@ struct Code {
     static Code binary(Do what, Code a, Code b);
     /// Nothing: overflow, a division by zero or a malformed code.
     std::optional<std::int64_t> evaluate(const Sizes& sizes) const;
-    std::string text() const;                    ///< postfix, blank separated: "max_kv 4 *"
+    std::string text() const; ///< postfix, blank separated: "max_kv 4 *"
     static Result<Code> parse(const std::string& text);
     bool operator==(const Code&) const = default;
 };
@@ -48,9 +61,9 @@ struct Code {
 struct Operand {
     std::string name;
     DType dtype = DType::F32;
-    int rank = 0;          ///< 0: a scalar, taken from `data` or from the immediate value
-    bool bound = false;    ///< its value is in the specification: not listed to the caller, filled by the launch
-    double value = 0;      ///< bound
+    int rank = 0;       ///< 0: a scalar, taken from `data` or from the immediate value
+    bool bound = false; ///< its value is in the specification: not listed to the caller, filled by the launch
+    double value = 0;   ///< bound
     /// Least size of each axis, checked at launch (UNSUPPORTED, nothing enqueued). Size 1 where `broadcast` may repeat.
     std::vector<Code> least;
     std::vector<bool> broadcast; ///< a size of 1 is repeated along this axis (its stride becomes 0)
@@ -67,10 +80,10 @@ struct Condition {
 
 /// One grid.
 struct Entry {
-    std::string name;           ///< of the kernel in the cubin
-    std::array<Code, 3> grid;   ///< a grid with a zero is skipped
+    std::string name;         ///< of the kernel in the cubin
+    std::array<Code, 3> grid; ///< a grid with a zero is skipped
     std::array<int, 3> block{};
-    int shared_bytes = 0;       ///< dynamic
+    int shared_bytes = 0; ///< dynamic
     bool operator==(const Entry&) const = default;
 };
 
@@ -83,7 +96,7 @@ struct Plan {
     bool writes_lse = false;
     bool operator==(const Plan&) const = default;
 
-    std::string text() const;   ///< versioned, line by line; parse(text()) gives an equal plan
+    std::string text() const; ///< versioned, line by line; parse(text()) gives an equal plan
     static Result<Plan> parse(const std::string& text);
 };
 

@@ -1,6 +1,5 @@
-// A specification: attention as plain PyTorch, parsed, its inputs named and typed. Immutable; owned by whoever holds the
-// shared_ptr; any thread may read it.
-// SPDX-License-Identifier: Apache-2.0
+// A specification: attention as plain PyTorch, parsed, its inputs named and typed. Immutable; owned by whoever holds
+// the shared_ptr; any thread may read it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/ir/dtype.h"
 #include "cubridge/ir/error.h"
@@ -17,10 +16,10 @@ namespace cubridge::ir {
 struct Setting {
     enum class Kind { Constant, Absent, Operand };
     Kind kind = Kind::Constant;
-    double value = 0;                 ///< Constant
-    std::optional<DType> dtype;       ///< Operand
-    std::optional<int> rank;          ///< Operand
-    std::vector<std::string> axes;    ///< Operand: what the caller called its axes ("S", "Hq", "8"); for messages
+    double value = 0;              ///< Constant
+    std::optional<DType> dtype;    ///< Operand
+    std::optional<int> rank;       ///< Operand
+    std::vector<std::string> axes; ///< Operand: what the caller called its axes ("S", "Hq", "8"); for messages
 };
 
 /// What to parse.
@@ -42,9 +41,9 @@ struct Input {
     Fate fate = Fate::Operand;
     DType dtype = DType::F32;
     int rank = 0;
-    bool global = false;   ///< a captured module global, not a parameter
-    bool chosen = false;   ///< type or rank was inferred with more than one possibility: shown to the user
-    double value = 0;      ///< Bound and Static
+    bool global = false; ///< a captured module global, not a parameter
+    bool chosen = false; ///< type or rank was inferred with more than one possibility: shown to the user
+    double value = 0;    ///< Bound and Static
     Span span;
 };
 
@@ -52,8 +51,8 @@ struct Input {
 struct Request {
     DType q_dtype = DType::BF16, kv_dtype = DType::BF16, o_dtype = DType::BF16;
     int head_dim = 0, head_dim_v = 0;
-    int group = 1;   ///< query heads per KV head
-    int heads = 0;   ///< query heads of the whole model; 0: any
+    int group = 1; ///< query heads per KV head
+    int heads = 0; ///< query heads of the whole model; 0: any
     enum class Layout { Dense, Ragged, Paged } layout = Layout::Dense;
     int page_size = 0;
     enum class Phase { Mixed, Prefill, Decode } phase = Phase::Mixed;
