@@ -99,6 +99,8 @@ struct Limits {
     std::size_t bytes = 1u << 20;  ///< of source
     std::size_t nodes = 200000;
     int depth = 100;               ///< nesting of expressions and blocks together
+    int height = 1000;             ///< of the tree, which a + b + ..., a.b.c... and elif chains grow as well: what a recursive
+                                   ///< visitor, the destructor included, has to expect
 };
 
 /// Parses a whole module. Time and memory are linear in the text; errors are of kind "syntax", "limit" or "encoding".
