@@ -74,8 +74,8 @@ Tree Parser::strings() {
     }
     Tree node = finish(make(format ? Kind::FString : Kind::String, first.span));
     if (format && format_quotes(text).empty()) {
-        fail("unsupported", "adjacent f-strings whose quotes do not fit into one literal", node->span,
-             "use the same quotes in all of them");
+        unsupported("adjacent f-strings whose quotes do not fit into one literal", node->span,
+                    "use the same quotes in all of them");
     }
     node->text = std::move(text);
     return node;
@@ -92,7 +92,7 @@ Tree Parser::parenthesised() {
     }
     if (!op(",")) {
         if (word("as")) {
-            fail("unsupported", "'as' in parentheses", token_.span, "write 'with a as b, c as d:' without parentheses");
+            unsupported("'as' in parentheses", token_.span, "write 'with a as b, c as d:' without parentheses");
         }
         if (first->kind == Kind::Starred)
             fail("syntax", "a starred expression outside a tuple, list or call", first->span);
@@ -126,17 +126,16 @@ Tree Parser::dict() {
     const Token bracket = take();
     Tree node = make(Kind::Dict, bracket.span);
     while (!op("}")) {
-        if (op("**")) fail("unsupported", "'**' in a dictionary", token_.span, "write the entries");
+        if (op("**")) unsupported("'**' in a dictionary", token_.span, "write the entries");
         add(*node, &Node::items, element());
         if (op(",") || op("}") || word("for")) {
-            fail("unsupported", "a set", bracket.span, "write a tuple or a list");
+            unsupported("a set", bracket.span, "write a tuple or a list");
         }
         if (node->items.back()->kind == Kind::Starred) unexpected("an expression without '*'");
         if (!accept(":")) unexpected("':' after the key of a dictionary");
         add(*node, &Node::items, expression());
         if (word("for") || word("async")) {
-            fail("unsupported", "a dictionary comprehension", bracket.span,
-                 "write the entries, or a list comprehension");
+            unsupported("a dictionary comprehension", bracket.span, "write the entries, or a list comprehension");
         }
         if (!accept(",")) break;
     }
@@ -225,7 +224,7 @@ Tree Parser::subscript(Tree object, Span start) {
 /// An index or one of several: an expression or lower:upper:step.
 Tree Parser::slice() {
     const Span start = token_.span;
-    if (op("*")) fail("unsupported", "a starred expression in an index", start, "write the indices");
+    if (op("*")) unsupported("a starred expression in an index", start, "write the indices");
     Tree lower = op(":") ? nullptr : expression();
     if (!op(":")) return lower;
     take();

@@ -116,8 +116,9 @@ private:
     Lexer lexer_;
     Token token_;
     std::optional<Token> ahead_;
-    Span previous_;           ///< of the last token taken
-    std::string_view before_; ///< its text
+    Span previous_{1, 1, 1, 1}; ///< of the last token taken that has a text
+    std::string_view before_;   ///< its text
+    std::string_view earlier_;  ///< that of the one before
     std::size_t nodes_ = 0;
     int depth_ = 0;
 };
