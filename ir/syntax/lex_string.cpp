@@ -102,7 +102,8 @@ char32_t Lexer::hex_escape(int digits, Span span) {
         point = point * 16 + static_cast<char32_t>(digit);
         if (point > 0x10FFFF) fail("syntax", "an escape beyond U+10FFFF", span);
     }
-    if (point >= 0xD800 && point <= 0xDFFF) unsupported("an escape that makes half a character", span, "write the character itself");
+    if (point >= 0xD800 && point <= 0xDFFF)
+        unsupported("an escape that makes half a character", span, "write the character itself");
     return point;
 }
 

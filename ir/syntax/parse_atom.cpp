@@ -82,6 +82,7 @@ Tree Parser::strings() {
 }
 
 Tree Parser::parenthesised() {
+    const Nest nest(*this);
     const Token bracket = take();
     if (accept(")")) return finish(make(Kind::Tuple, bracket.span));
     Tree first = element();
@@ -107,6 +108,7 @@ Tree Parser::parenthesised() {
 }
 
 Tree Parser::list() {
+    const Nest nest(*this);
     const Token bracket = take();
     if (accept("]")) return finish(make(Kind::List, bracket.span));
     Tree first = element();
@@ -123,6 +125,7 @@ Tree Parser::list() {
 }
 
 Tree Parser::dict() {
+    const Nest nest(*this);
     const Token bracket = take();
     Tree node = make(Kind::Dict, bracket.span);
     while (!op("}")) {
@@ -162,6 +165,7 @@ Tree Parser::comprehension(Kind kind, Span start, const Tree& element) {
 }
 
 Tree Parser::call(Tree callee, Span start) {
+    const Nest nest(*this);
     const Token bracket = take();
     Tree node = make(Kind::Call, start, {callee});
     std::set<std::string_view> seen;
@@ -207,6 +211,7 @@ Tree Parser::call(Tree callee, Span start) {
 }
 
 Tree Parser::subscript(Tree object, Span start) {
+    const Nest nest(*this);
     const Token bracket = take();
     if (op("]")) unexpected("an index");
     const Span at = token_.span;

@@ -45,7 +45,8 @@ private:
     void count(const Span& span);
     void close(const Token& bracket);
 
-    /// One more level of nesting while it lives.
+    /// One more level of nesting while it lives. Every cycle of calls passes through one: brackets, blocks, `lambda`,
+    /// `else` of a conditional, and the operators that bind to the right.
     class Nest {
     public:
         explicit Nest(Parser& parser);

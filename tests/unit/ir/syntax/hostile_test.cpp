@@ -65,19 +65,30 @@ const Hostile hostile[] = {
     {"x = a", "[0]", "", "limit"},
     {"x = a", "+a", "", "limit"},
     {"x = a", "*a", "", "limit"},
-    {"x = a", "<a", "", "limit"},     // nodes
-    {"x = a", " and a", "", "limit"}, // nodes
-    {"x = a", ",a", "", "limit"},     // nodes
-    {"", "a=", "a", "limit"},         // nodes
-    {"f(a", ",a", ")", "limit"},      // nodes
-    {"global a", ",a", "", "limit"},  // nodes
-    {"import a", ",a", "", "limit"},  // nodes
-    {"", "a;", "", "limit"},          // nodes
-    {"", "a\n", "", "limit"},         // nodes
+    {"x = a", "<a", "", "limit"},    // nodes
+    {"x = a", " or a", "", "limit"}, // nodes
+    {"x = a", ",a", "", "limit"},    // nodes
+    {"", "a=", "a", "limit"},        // nodes
+    {"f(a", ",a", ")", "limit"},     // nodes
+    {"global a", ",a", "", "limit"}, // nodes
+    {"import a", ",a", "", "limit"}, // nodes
+    {"", "a;", "", "limit"},         // nodes
+    {"", "a\n", "", "limit"},        // nodes
     {"if a: b\n", "elif a: b\n", "", "limit"},
     {"", "if a:\n", "", "syntax"},
     {"for a in ", "b,", ": c", "limit"},
     {"", "[a for a in ", "", "limit"},
+    {"", "[a for [", "", "limit"},
+    {"", "(*", "", "limit"},
+    {"", "[*", "", "limit"},
+    {"del ", "(", "", "limit"},
+    {"for ", "(*", "", "limit"},
+    {"", "[a for a in b if ", "", "limit"},
+    {"", "f(*", "", "limit"},
+    {"", "f(**", "", "limit"},
+    {"def f(a=", "f(a=", "", "limit"},
+    {"@", "a(", "", "limit"},
+    {"a: ", "a[", "", "limit"},
     {"[a ", "for a in b ", "]", "limit"}, // nodes
     {"[a for a in b ", "if a ", "]", "limit"},
     {"x = f(", "a=b,", "", "syntax"},      // given twice
@@ -187,7 +198,7 @@ TEST(Hostile, LimitsAreTheCallers) {
     EXPECT_TRUE(parse("x=1\n", limits));
     EXPECT_EQ(parse("x=1\ny", limits).error().kind, "limit");
     limits = {};
-    limits.depth = 3;
+    limits.depth = 2;
     EXPECT_TRUE(parse("((x))\n", limits));
     EXPECT_EQ(parse("(((x)))\n", limits).error().kind, "limit");
     limits = {};
