@@ -1,9 +1,10 @@
 // Small n-d arrays with PyTorch's broadcasting and promotion, in float64: what the evaluator of specifications computes
 // with. Integers and booleans are exact (|value| <= 2^53, else a Failure of kind "limit").
 //
-// A float tensor of dtype float32 that hangs on nothing but positions, integers, constants and operands (not on q, k, v)
-// also carries `pin`: the same values computed in float32, operation by operation, as PyTorch would. Comparisons, floor
-// and casts to integers read the pin where there is one, so that buckets fall where PyTorch puts them (variant.md, N1).
+// A float tensor of dtype float32 that hangs on nothing but positions, integers, constants and operands (not on q, k,
+// v) also carries `pin`: the same values computed in float32, operation by operation, as PyTorch would. Comparisons,
+// floor and casts to integers read the pin where there is one, so that buckets fall where PyTorch puts them
+// (variant.md, N1).
 //
 // Values are immutable and shared; any thread may read them. Errors are Failures ("shape", "type", "index", "limit"),
 // worded as one sentence with the shapes in it, without a span: the interpreter adds the place.
@@ -23,8 +24,8 @@ using Shape = std::vector<std::int64_t>;
 struct Tensor {
     DType dtype = DType::F64;
     Shape shape;
-    std::shared_ptr<const std::vector<double>> data;         ///< row major, contiguous
-    std::shared_ptr<const std::vector<float>> pin;           ///< or null
+    std::shared_ptr<const std::vector<double>> data; ///< row major, contiguous
+    std::shared_ptr<const std::vector<float>> pin;   ///< or null
     bool scalar = false; ///< a Python number wrapped as a 0-d tensor: promotes weakly, as PyTorch's wrapped numbers do
 
     std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
@@ -40,8 +41,8 @@ Tensor from_values(Shape shape, std::vector<double> values, DType dtype, bool pi
 Tensor arange(double start, double step, std::int64_t count, DType dtype);
 
 // Types. Casting a float to an integer truncates the pin where there is one; to bool tests != 0. A cast to a float type
-// of at least float32 keeps the pin; float64 drops it (values are then exact as they are); float16 and bfloat16 drop it.
-// Casts among float types never round `data`.
+// of at least float32 keeps the pin; float64 drops it (values are then exact as they are); float16 and bfloat16 drop
+// it. Casts among float types never round `data`.
 Tensor cast(const Tensor& t, DType dtype);
 
 // Elementwise with broadcasting. Operands are promoted as PyTorch does (0-d and Python numbers are weak within a
@@ -50,9 +51,9 @@ Tensor cast(const Tensor& t, DType dtype);
 Tensor apply(Op op, const std::vector<Tensor>& x);
 
 // Shapes. Dims may be negative as in PyTorch.
-Tensor reshape(const Tensor& t, const Shape& shape);              ///< at most one -1
+Tensor reshape(const Tensor& t, const Shape& shape); ///< at most one -1
 Tensor permute(const Tensor& t, const std::vector<std::int64_t>& order);
-Tensor expand(const Tensor& t, const Shape& shape);               ///< -1 keeps a size
+Tensor expand(const Tensor& t, const Shape& shape); ///< -1 keeps a size
 Tensor slice(const Tensor& t, std::int64_t dim, std::int64_t start, std::int64_t stop, std::int64_t step); ///< clips
 Tensor select(const Tensor& t, std::int64_t dim, std::int64_t at); ///< removes the dim; out of range is an error
 Tensor flip(const Tensor& t, std::int64_t dim);
@@ -68,8 +69,8 @@ Tensor take_along(const Tensor& t, std::int64_t dim, const Tensor& index);
 // t.scatter(dim, index, source): a copy of t.
 Tensor scatter(const Tensor& t, std::int64_t dim, const Tensor& index, const Tensor& source);
 // A copy of t with the selected region overwritten by `value` (broadcast): for `x[...] = value`.
-struct Region { // one per axis of t
-    std::optional<Tensor> index;      // integer tensor (0-d: a single position), or ...
+struct Region {                                  // one per axis of t
+    std::optional<Tensor> index;                 // integer tensor (0-d: a single position), or ...
     std::int64_t start = 0, step = 1, count = 0; // ... a range
 };
 Tensor assign(const Tensor& t, const std::vector<Region>& where, const Tensor& value);
