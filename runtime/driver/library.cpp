@@ -1,6 +1,7 @@
 // Loads cubins eagerly, and launches.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/driver/library.h"
+#include "runtime/driver/elf.h"
 #include "runtime/driver/errors.h"
 #include <fmt/format.h>
 
@@ -18,7 +19,9 @@ Fault too_much_shared(const char* name, int wanted, int available) {
 } // namespace
 
 Outcome<std::shared_ptr<Library>> Library::load(std::shared_ptr<Context> context, std::span<const std::byte> image) {
-    if (image.empty()) return Fault{"artifact", "the cubin is empty", "make it again"};
+    if (!is_whole_elf(image))
+        return Fault{"artifact", fmt::format("the cubin of {} bytes is torn or no cubin", image.size()),
+                     "it is to be set aside and made again"};
     const ScopedContext scope(*context);
     if (!scope.state()) return scope.state().fault();
     CUlibrary handle = nullptr;

@@ -29,8 +29,8 @@ struct Kernel {
 /// Any thread.
 class Library {
 public:
-    /// Copies `image`. Faults: "artifact" where the driver refuses it. Not to be called on a thread that captures,
-    /// unless inside a RelaxedCapture.
+    /// Copies `image`. Faults: "artifact" where it is torn or the driver refuses it. Not to be called on a thread that
+    /// captures, unless inside a RelaxedCapture.
     static Outcome<std::shared_ptr<Library>> load(std::shared_ptr<Context> context, std::span<const std::byte> image);
     ~Library();
 

@@ -11,7 +11,8 @@ namespace cubridge::gpu {
 
 constexpr int no_gpu = 77; // exit status: nothing could be checked here
 
-/// Counts verdicts. With CUBRIDGE_CHECK_ROWS set, each is also appended to that file: "verdict<TAB>ms<TAB>name".
+/// Counts verdicts. With CUBRIDGE_CHECK_ROWS set, each is also appended to that file as "verdict<TAB>ms<TAB>name",
+/// and the GPU as "gpu<TAB>0<TAB>name".
 class Checks {
 public:
     Checks() {
@@ -36,6 +37,11 @@ public:
             std::fprintf(rows_, "%s\t%.3f\t%s\n", wrong.empty() ? "passed" : "failed", took.count(), name);
             std::fflush(rows_);
         }
+    }
+
+    /// Notes which GPU the rows are about.
+    void machine(const std::string& name) {
+        if (rows_ != nullptr) std::fprintf(rows_, "gpu\t0\t%s\n", name.c_str());
     }
 
     /// Prints the last line; the program's exit status.

@@ -29,6 +29,7 @@ theirs() {
 
 build() {
     local program name path
+    mkdir -p "$root/build"
     cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCUBRIDGE_DEVELOPER=ON >"$tree.log" 2>&1 ||
         { cat "$tree.log" >&2 && quit 1 "configuring failed"; }
     cmake --build "$tree" --target gpu_programs
@@ -59,14 +60,13 @@ quoted() {
     printf '"%s"' "${text//[[:cntrl:]]/ }"
 }
 
-gpu_name() { nvidia-smi --query-gpu=name --format=csv,noheader -i 0 2>/dev/null | head -n 1; }
 gpu_driver() { nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null | head -n 1; }
 
 record() { # <rows file> <record file>
     local verdict ms program name first=1
     {
         printf '{\n  "date": %s,\n' "$(quoted "$(date -u +%Y-%m-%dT%H:%M:%SZ)")"
-        printf '  "gpu": %s,\n  "driver": %s,\n' "$(quoted "$gpu")" "$(quoted "$(gpu_driver)")"
+        printf '  "gpu": %s,\n  "driver": %s,\n' "$(quoted "$gpu")" "$(quoted "$(gpu_driver || true)")"
         printf '  "commit": %s,\n  "checks": [' "$(quoted "$(cat "$folder/commit" 2>/dev/null || say unknown)")"
         while IFS=$'\t' read -r program verdict ms name; do
             if [ "$first" = 0 ]; then printf ','; fi
@@ -80,13 +80,13 @@ record() { # <rows file> <record file>
 
 check() {
     local programs=("$@") program name status rows all results slug failed passed
+    gpu=''
     [ -d "$folder" ] || quit 2 "$folder is missing: run '$0 build' where the compiler is, and bring it here"
     if [ $# = 0 ]; then programs=("$folder"/gpu_*); fi
     all=$(mktemp)
     rows=$(mktemp)
     # shellcheck disable=SC2064
     trap "rm -f '$all' '$rows'" EXIT
-    gpu=$(gpu_name || true)
     for program in "${programs[@]}"; do
         name=${program##*/}
         [ -x "$folder/$name" ] || quit 2 "there is no program $name in $folder"
@@ -95,12 +95,13 @@ check() {
         say "== $name"
         CUBRIDGE_CHECK_ROWS=$rows timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$folder/$name" || status=$?
         if [ "$status" = 77 ]; then continue; fi
-        sed "s/^/$name\t/" "$rows" >>"$all"
-        # A program that died or hung has a row of its own: its checks so far may all have passed.
+        if [ -z "$gpu" ]; then gpu=$(sed -n 's/^gpu\t0\t//p' "$rows" | head -n 1); fi
+        sed "/^gpu\t/d; s/^/$name\t/" "$rows" >>"$all"
+        # A program that died or hung gets a row of its own: its checks so far may all have passed.
         case $status in
-        0 | 1) ;;
+        0) if ! grep -q '^passed' "$rows"; then printf '%s\tfailed\t0\tchecked nothing\n' "$name" >>"$all"; fi ;;
         124 | 137) printf '%s\tfailed\t0\tended by the watchdog\n' "$name" >>"$all" ;;
-        *) printf '%s\tfailed\t0\tended with status %s\n' "$name" "$status" >>"$all" ;;
+        *) if ! grep -q '^failed' "$rows"; then printf '%s\tfailed\t0\tended with status %s\n' "$name" "$status" >>"$all"; fi ;;
         esac
     done
     if [ ! -s "$all" ]; then exit 77; fi # every program said that there is no GPU
@@ -108,16 +109,21 @@ check() {
     mkdir -p "$results"
     slug=$(printf '%s' "${gpu:-gpu}" | tr '[:upper:]' '[:lower:]' | tr -cs 'a-z0-9' '-')
     record "$all" "$results/${slug%-}.json"
-    failed=$(cut -f2 "$all" | grep -c failed || true)
-    passed=$(cut -f2 "$all" | grep -c passed || true)
+    failed=$(cut -f2 "$all" | grep -cx failed || true)
+    passed=$(cut -f2 "$all" | grep -cx passed || true)
     say "summary: $passed passed, $failed failed on ${gpu:-an unnamed GPU}; record: $results/${slug%-}.json"
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
 
-mkdir -p "$root/build"
 case ${1:-} in
 build) build ;;
-check) shift && check "$@" ;;
-'') build && check ;;
+check)
+    shift
+    check "$@"
+    ;;
+'')
+    build
+    check
+    ;;
 *) quit 2 "usage: $0 [build | check [program...]]" ;;
 esac
