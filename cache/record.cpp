@@ -29,8 +29,7 @@ Digest binding(const Digest& key, const Digest& id, std::int64_t created) {
 
 std::int64_t footprint(const Record& record) {
     constexpr std::size_t ROW = 512; // digests, numbers, indices: so that many empty records are not free
-    std::size_t sum =
-        ROW + record.build.size() + record.arch.size() + record.made_by.size() + record.metadata.size();
+    std::size_t sum = ROW + record.build.size() + record.arch.size() + record.made_by.size() + record.metadata.size();
     for (const auto& blob : record.blobs) sum += blob.name.size() + blob.bytes.size();
     return static_cast<std::int64_t>(sum);
 }

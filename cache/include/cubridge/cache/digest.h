@@ -1,5 +1,5 @@
-// SHA-256 digests, and how values of several parts are hashed: by length-prefixed fields, so that no two lists of parts collide.
-// SPDX-License-Identifier: Apache-2.0
+// SHA-256 digests, and how values of several parts are hashed: by length-prefixed fields, so that no two lists of parts
+// collide. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
 #include <compare>
@@ -29,11 +29,12 @@ struct Digest {
 /// Of the bytes alone, without a length. Throws only std::bad_alloc.
 Digest sha256(std::string_view bytes);
 
-/// Hashes fields: each is its length (64 bits, little-endian) and its bytes; a number is a field of 8 bytes. For one thread at a
-/// time. Throws only std::bad_alloc.
+/// Hashes fields: each is its length (64 bits, little-endian) and its bytes; a number is a field of 8 bytes. For one
+/// thread at a time. Throws only std::bad_alloc.
 class Digester {
 public:
-    /// `domain` is the first field: the name and version of what is hashed, so that values of two kinds never share a digest.
+    /// `domain` is the first field: the name and version of what is hashed, so that values of two kinds never share a
+    /// digest.
     explicit Digester(std::string_view domain);
     Digester(Digester&&) noexcept;
     Digester& operator=(Digester&&) noexcept;
@@ -52,8 +53,7 @@ private:
 
 } // namespace cubridge::cache
 
-template <>
-struct std::hash<cubridge::cache::Digest> {
+template <> struct std::hash<cubridge::cache::Digest> {
     std::size_t operator()(const cubridge::cache::Digest& digest) const noexcept {
         std::size_t value; // any part of a SHA-256 is as good as another
         std::memcpy(&value, digest.bytes.data(), sizeof value);
