@@ -14,9 +14,9 @@
 namespace cubridge::ir::generic {
 
 struct Options {
-    bool f64 = false;          ///< the reference build: `real` is double, q, k, v, o too are read and written as given
-    int threads = 128;         ///< of a block
-    int blocks_per_sm = 4;     ///< of the persistent main grid
+    bool f64 = false;      ///< the reference build: `real` is double, q, k, v, o too are read and written as given
+    int threads = 128;     ///< of a block
+    int blocks_per_sm = 4; ///< of the persistent main grid
     int max_entries = 4;
     /// Bool over Index(0)=b, Index(1)=h, Index(2)=i, Bound-free: the row keeps no key. Null where unknown; needed for
     /// Request::EmptyRows::Zero (o = 0, lse = -inf in such a row).
@@ -26,7 +26,7 @@ struct Options {
 };
 
 struct Kernel {
-    std::string cuda;     ///< self-contained: includes nothing
+    std::string cuda; ///< self-contained: includes nothing
     launch::Plan plan;
     int steps_per_launch = 0, steps_per_row = 0;
 };

@@ -99,7 +99,7 @@ Token Lexer::number() {
     }
     token = finish(std::move(token), from);
     if ((peek() | 0x20) == 'j') {
-        fail("unsupported", "an imaginary number", token.span, "only integers and real numbers are known");
+        unsupported("an imaginary number", token.span, "only integers and real numbers are known");
     }
     if (digit_value(peek()) < 99 || peek() == '_') {
         fail("syntax", fmt::format("'{}' directly after a number", peek()), here(),

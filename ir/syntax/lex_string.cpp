@@ -24,14 +24,13 @@ Token Lexer::string(std::size_t prefix) {
         switch (peek(i) | 0x20) {
         case 'r': raw = true; break;
         case 'f': token.kind = Token::Kind::FString; break;
-        case 'b': fail("unsupported", "a bytes literal", here(static_cast<int>(prefix) + 1), "remove the b"); break;
+        case 'b': unsupported("a bytes literal", here(static_cast<int>(prefix) + 1), "remove the b"); break;
         default: break;
         }
     }
     const bool format = token.kind == Token::Kind::FString;
     if (format && raw) {
-        fail("unsupported", "a raw f-string", here(static_cast<int>(prefix) + 1),
-             "remove the r and double its backslashes");
+        unsupported("a raw f-string", here(static_cast<int>(prefix) + 1), "remove the r and double its backslashes");
     }
     advance(prefix);
     const char quote = peek();
@@ -89,7 +88,7 @@ void Lexer::escape(std::string& value) {
         advance();
         utf8_append(value, hex_escape(c == 'x' ? 2 : c == 'u' ? 4 : 8, at));
     } else if (c == 'N') {
-        fail("unsupported", "an escape by character name", at, "write the character itself, or \\u and its number");
+        unsupported("an escape by character name", at, "write the character itself, or \\u and its number");
     } else {
         value.push_back('\\'); // as Python does with an escape that it does not know
     }
@@ -103,7 +102,8 @@ char32_t Lexer::hex_escape(int digits, Span span) {
         point = point * 16 + static_cast<char32_t>(digit);
         if (point > 0x10FFFF) fail("syntax", "an escape beyond U+10FFFF", span);
     }
-    if (point >= 0xD800 && point <= 0xDFFF) fail("unsupported", "an escape that makes half a character", span);
+    if (point >= 0xD800 && point <= 0xDFFF)
+        unsupported("an escape that makes half a character", span, "write the character itself");
     return point;
 }
 

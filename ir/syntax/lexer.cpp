@@ -34,32 +34,32 @@ struct Lookalike {
 constexpr Lookalike lookalikes[] = {
     {0x00A0, "a no-break space", "a space"},
     {0x3000, "an ideographic space", "a space"},
-    {0x200B, "a zero-width space", "nothing"},
-    {0xFEFF, "a byte order mark", "nothing"},
-    {0x2018, "a typographic quote", "'"},
-    {0x2019, "a typographic quote", "'"},
-    {0x201A, "a typographic quote", "'"},
-    {0x201C, "a typographic quote", "\""},
-    {0x201D, "a typographic quote", "\""},
-    {0x201E, "a typographic quote", "\""},
-    {0x00AB, "a typographic quote", "\""},
-    {0x00BB, "a typographic quote", "\""},
-    {0x2212, "a minus sign", "-"},
-    {0x2013, "a dash", "-"},
-    {0x2014, "a dash", "-"},
-    {0x00D7, "a multiplication sign", "*"},
-    {0x00B7, "a middle dot", "*"},
-    {0x22C5, "a dot operator", "*"},
-    {0x00F7, "a division sign", "/"},
-    {0x2264, "a comparison sign", "<="},
-    {0x2265, "a comparison sign", ">="},
-    {0x2260, "a comparison sign", "!="},
-    {0x2192, "an arrow", "->"},
-    {0x2026, "an ellipsis character", "..."},
-    {0xFF08, "a full-width bracket", "("},
-    {0xFF09, "a full-width bracket", ")"},
-    {0xFF0C, "a full-width comma", ","},
-    {0xFF1A, "a full-width colon", ":"},
+    {0x200B, "a zero-width space", ""},
+    {0xFEFF, "a byte order mark", ""},
+    {0x2018, "a typographic quote", "\"'\""},
+    {0x2019, "a typographic quote", "\"'\""},
+    {0x201A, "a typographic quote", "\"'\""},
+    {0x201C, "a typographic quote", "'\"'"},
+    {0x201D, "a typographic quote", "'\"'"},
+    {0x201E, "a typographic quote", "'\"'"},
+    {0x00AB, "a typographic quote", "'\"'"},
+    {0x00BB, "a typographic quote", "'\"'"},
+    {0x2212, "a minus sign", "'-'"},
+    {0x2013, "a dash", "'-'"},
+    {0x2014, "a dash", "'-'"},
+    {0x00D7, "a multiplication sign", "'*'"},
+    {0x00B7, "a middle dot", "'*'"},
+    {0x22C5, "a dot operator", "'*'"},
+    {0x00F7, "a division sign", "'/'"},
+    {0x2264, "a comparison sign", "'<='"},
+    {0x2265, "a comparison sign", "'>='"},
+    {0x2260, "a comparison sign", "'!='"},
+    {0x2192, "an arrow", "'->'"},
+    {0x2026, "an ellipsis character", "'...'"},
+    {0xFF08, "a full-width bracket", "'('"},
+    {0xFF09, "a full-width bracket", "')'"},
+    {0xFF0C, "a full-width comma", "','"},
+    {0xFF1A, "a full-width colon", "':'"},
 };
 
 } // namespace
@@ -71,6 +71,10 @@ bool is_keyword(std::string_view word) {
         "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
         "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
     return std::binary_search(words.begin(), words.end(), word);
+}
+
+void unsupported(std::string_view construct, Span span, std::string hint) {
+    fail("unsupported", fmt::format("{} at line {} is not supported", construct, span.line), span, std::move(hint));
 }
 
 void Lexer::advance(std::size_t bytes) {
@@ -257,7 +261,7 @@ Token Lexer::operation() {
     // What other languages write; no text that Python accepts holds these outside strings.
     auto foreign = [&](std::string_view spelling, std::string_view instead) {
         if (rest.substr(0, spelling.size()) != spelling) return;
-        fail("syntax", fmt::format("'{}' is not an operator here", spelling), here(static_cast<int>(spelling.size())),
+        fail("syntax", fmt::format("'{}' is not an operator", spelling), here(static_cast<int>(spelling.size())),
              fmt::format("write '{}'", instead));
     };
     foreign("&&", "and");
@@ -300,15 +304,16 @@ void Lexer::bracket(char shape, Span span) {
 void Lexer::strange() {
     const std::size_t length = utf8_length(source_, at_);
     const char32_t point = utf8_decode(source_, at_, length);
+    const Span span = here();
     for (const Lookalike& like : lookalikes) {
         if (like.point != point) continue;
-        fail("syntax", fmt::format("{} (U+{:04X}) is not part of the language", like.name, std::uint32_t{point}),
-             here(), fmt::format("write {}", like.instead == "'" ? "\"'\"" : fmt::format("'{}'", like.instead)));
+        fail("syntax", fmt::format("{} (U+{:04X}) outside a string", like.name, std::uint32_t{point}), span,
+             like.instead.empty() ? "remove it" : fmt::format("write {}", like.instead));
     }
     if (point >= 0x80) {
-        fail("unsupported",
-             fmt::format("'{}' (U+{:04X}) outside a string", source_.substr(at_, length), std::uint32_t{point}), here(),
-             "names are made of ASCII letters, digits and '_'");
+        const auto shown = source_.substr(at_, length);
+        unsupported(fmt::format("'{}' (U+{:04X}) outside a string", shown, std::uint32_t{point}), span,
+                    "names are made of ASCII letters, digits and '_'");
     }
     if (point < 0x20 || point == 0x7F) {
         fail("syntax", fmt::format("control character U+{:04X}", std::uint32_t{point}), here(), "remove it");

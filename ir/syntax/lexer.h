@@ -84,4 +84,7 @@ private:
 
 bool is_keyword(std::string_view word);
 
+/// Fails with kind "unsupported": `construct` is Python, but not of the subset.
+[[noreturn]] void unsupported(std::string_view construct, Span span, std::string hint);
+
 } // namespace cubridge::ir::syntax

@@ -74,14 +74,15 @@ Tree Parser::strings() {
     }
     Tree node = finish(make(format ? Kind::FString : Kind::String, first.span));
     if (format && format_quotes(text).empty()) {
-        fail("unsupported", "adjacent f-strings whose quotes do not fit into one literal", node->span,
-             "use the same quotes in all of them");
+        unsupported("adjacent f-strings whose quotes do not fit into one literal", node->span,
+                    "use the same quotes in all of them");
     }
     node->text = std::move(text);
     return node;
 }
 
 Tree Parser::parenthesised() {
+    const Nest nest(*this);
     const Token bracket = take();
     if (accept(")")) return finish(make(Kind::Tuple, bracket.span));
     Tree first = element();
@@ -92,7 +93,7 @@ Tree Parser::parenthesised() {
     }
     if (!op(",")) {
         if (word("as")) {
-            fail("unsupported", "'as' in parentheses", token_.span, "write 'with a as b, c as d:' without parentheses");
+            unsupported("'as' in parentheses", token_.span, "write 'with a as b, c as d:' without parentheses");
         }
         if (first->kind == Kind::Starred)
             fail("syntax", "a starred expression outside a tuple, list or call", first->span);
@@ -107,6 +108,7 @@ Tree Parser::parenthesised() {
 }
 
 Tree Parser::list() {
+    const Nest nest(*this);
     const Token bracket = take();
     if (accept("]")) return finish(make(Kind::List, bracket.span));
     Tree first = element();
@@ -123,20 +125,20 @@ Tree Parser::list() {
 }
 
 Tree Parser::dict() {
+    const Nest nest(*this);
     const Token bracket = take();
     Tree node = make(Kind::Dict, bracket.span);
     while (!op("}")) {
-        if (op("**")) fail("unsupported", "'**' in a dictionary", token_.span, "write the entries");
+        if (op("**")) unsupported("'**' in a dictionary", token_.span, "write the entries");
         add(*node, &Node::items, element());
         if (op(",") || op("}") || word("for")) {
-            fail("unsupported", "a set", bracket.span, "write a tuple or a list");
+            unsupported("a set", bracket.span, "write a tuple or a list");
         }
         if (node->items.back()->kind == Kind::Starred) unexpected("an expression without '*'");
         if (!accept(":")) unexpected("':' after the key of a dictionary");
         add(*node, &Node::items, expression());
         if (word("for") || word("async")) {
-            fail("unsupported", "a dictionary comprehension", bracket.span,
-                 "write the entries, or a list comprehension");
+            unsupported("a dictionary comprehension", bracket.span, "write the entries, or a list comprehension");
         }
         if (!accept(",")) break;
     }
@@ -163,6 +165,7 @@ Tree Parser::comprehension(Kind kind, Span start, const Tree& element) {
 }
 
 Tree Parser::call(Tree callee, Span start) {
+    const Nest nest(*this);
     const Token bracket = take();
     Tree node = make(Kind::Call, start, {callee});
     std::set<std::string_view> seen;
@@ -208,6 +211,7 @@ Tree Parser::call(Tree callee, Span start) {
 }
 
 Tree Parser::subscript(Tree object, Span start) {
+    const Nest nest(*this);
     const Token bracket = take();
     if (op("]")) unexpected("an index");
     const Span at = token_.span;
@@ -225,7 +229,7 @@ Tree Parser::subscript(Tree object, Span start) {
 /// An index or one of several: an expression or lower:upper:step.
 Tree Parser::slice() {
     const Span start = token_.span;
-    if (op("*")) fail("unsupported", "a starred expression in an index", start, "write the indices");
+    if (op("*")) unsupported("a starred expression in an index", start, "write the indices");
     Tree lower = op(":") ? nullptr : expression();
     if (!op(":")) return lower;
     take();

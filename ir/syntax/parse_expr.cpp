@@ -64,17 +64,18 @@ Tree Parser::element() {
 }
 
 Tree Parser::expression() {
-    const Nest nest(*this);
     const Span start = token_.span;
     if (word("lambda")) return lambda();
     Tree value = disjunction();
     if (!accept("if")) return value;
     Tree condition = disjunction();
     expect("else", "and the other value of a conditional expression");
+    const Nest nest(*this);
     return make(Kind::Conditional, start, {value, condition, expression()});
 }
 
 Tree Parser::lambda() {
+    const Nest nest(*this);
     Tree node = make(Kind::Lambda, take().span);
     params(*node, ":");
     expect(":", "after the parameters of a lambda");

@@ -67,7 +67,8 @@ Param Parser::param(Grown& owner, bool annotated) {
     }
     param.name = name("a parameter's name");
     if (annotated && accept(":")) param.annotation = keep(owner, expression());
-    if (op("=") && param.form != Form::Normal) unexpected("no default of a starred parameter");
+    if (op("=") && param.form != Form::Normal)
+        fail("syntax", "a default of a starred parameter", token_.span, "remove it");
     if (accept("=")) param.fallback = keep(owner, expression());
     param.span.end_line = previous_.end_line;
     param.span.end_column = previous_.end_column;
@@ -111,10 +112,9 @@ void Parser::check_target(const Node& node, bool inside) const {
     case Kind::Starred:
         if (!inside) fail("syntax", "a starred target outside a tuple or list", node.span, "write '*a, = ...'");
         return check_target(*node.items[0]);
-    case Kind::Compare:
-    case Kind::Call: fail("syntax", "the left side of '=' is not a target", node.span, "'==' compares");
     default:
-        fail("syntax", "the left side of '=' is not a target", node.span, "assign to a name, x.attribute or x[index]");
+        fail("syntax", "only a name, x.attribute or x[index] can be assigned to or deleted", node.span,
+             op("=") ? "'==' compares" : "");
     }
 }
 

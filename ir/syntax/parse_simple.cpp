@@ -94,20 +94,20 @@ Tree Parser::assignment(Tree first, Span start) {
 
 /// `match x:` and `type X = ...`: words that are names everywhere else.
 void Parser::refuse_soft_keyword(const Token& first) {
-    if (first.text != "match" && first.text != "type" && first.text != "print") return;
+    if (first.text != "match" && first.text != "type") return;
     const Token& next = peek();
     const bool operand = next.kind == Token::Kind::Name || next.kind == Token::Kind::Int ||
                          next.kind == Token::Kind::Float || next.kind == Token::Kind::String;
-    if (!operand || first.text == "print") return;
-    fail("unsupported", fmt::format("a '{}' statement at line {} is not supported", first.text, first.span.line),
-         first.span, first.text == "match" ? "write 'if' and 'elif'" : "assign to a name");
+    if (!operand) return;
+    unsupported(fmt::format("a '{}' statement", first.text), first.span,
+                first.text == "match" ? "write 'if' and 'elif'" : "assign to a name");
 }
 
 Tree Parser::raise_statement() {
     const Span start = take().span;
     const bool bare = token_.kind == Token::Kind::Newline || op(";");
     Tree node = make(Kind::Raise, start, {bare ? nullptr : expression()});
-    if (word("from")) fail("unsupported", "'raise ... from'", token_.span, "leave out what stands after 'from'");
+    if (word("from")) unsupported("'raise ... from'", token_.span, "leave out what stands after 'from'");
     return node;
 }
 
@@ -140,7 +140,7 @@ Tree Parser::import_statement() {
 Tree Parser::import_from() {
     Tree node = make(Kind::ImportFrom, take().span);
     if (op(".") || op("...")) {
-        fail("unsupported", "a relative import", token_.span, "write what it would import into this text");
+        unsupported("a relative import", token_.span, "write what it would import into this text");
     }
     node->text = dotted_name();
     expect("import", "after the module's name");

@@ -67,7 +67,9 @@ void Parser::block(Grown& owner, List list, std::string_view after, const Span& 
              token_.span, "indent it, or write 'pass'");
     }
     take();
-    while (token_.kind != Token::Kind::Dedent) statement(owner, list);
+    do { // at least one: an indented backslash can be all that the block has
+        statement(owner, list);
+    } while (token_.kind != Token::Kind::Dedent);
     take();
 }
 
@@ -124,7 +126,7 @@ Tree Parser::with_statement() {
         const Span at = token_.span;
         node->names.back() = name("a name after 'as'");
         if (op(".") || op("[") || op("(")) {
-            fail("unsupported", "'as' with anything but a name", at, "bind a name");
+            unsupported("'as' with anything but a name", at, "bind a name");
         }
     } while (accept(","));
     block(*node, &Node::body, "what 'with' enters", start);
@@ -148,7 +150,7 @@ Tree Parser::function(std::vector<Tree> decorators, Span start) {
     Tree node = make(Kind::FunctionDef, start);
     for (const Tree& decorator : decorators) add(*node, &Node::decorators, decorator);
     node->text = name("a function's name after 'def'");
-    if (op("[")) fail("unsupported", "type parameters", token_.span, "leave them out");
+    if (op("[")) unsupported("type parameters", token_.span, "leave them out");
     if (!op("(")) unexpected("'(' after a function's name");
     const Token bracket = take();
     params(*node, ")");

@@ -14,8 +14,11 @@ Parser::Parser(std::string_view source, const Limits& limits) : limits_(limits),
 
 Token Parser::take() {
     Token taken = std::move(token_);
-    previous_ = taken.span;
-    before_ = taken.text;
+    if (!taken.text.empty()) { // not of line ends and indentation
+        previous_ = taken.span;
+        earlier_ = before_;
+        before_ = taken.text;
+    }
     if (ahead_) {
         token_ = std::move(*ahead_);
         ahead_.reset();
@@ -60,20 +63,43 @@ std::string Parser::found() const {
     return fmt::format("'{}...'", token_.text.substr(0, shown));
 }
 
-/// The obvious repair, as far as the token that does not fit tells.
+/// The obvious repair, as far as the token that does not fit and those before it tell.
 std::string Parser::hint_for_found() const {
     if (op("=")) return "'==' compares; '=' names an argument only after a plain name, and assigns only in a statement";
     if (op("{")) return "blocks begin with ':' and are indented, without braces";
-    if (token_.kind == Token::Kind::Name || token_.kind == Token::Kind::String) {
-        if (before_ == "print") return "print is a function: print(...)";
-    }
-    if (before_ == "+" || before_ == "-") {
-        if (token_.kind == Token::Kind::Newline) return fmt::format("there is no '{0}{0}': write 'x {0}= 1'", before_);
-    }
+    if (token_.text == "then") return "write ':' in its place";
     if (before_ == "else" && word("if")) return "write 'elif'";
-    if (before_ == "elseif" || before_ == "elsif") return "write 'elif'";
     if (word("elif") || word("else")) return "it must stand under the 'if', 'for' or 'while' that it belongs to";
-    if (const Bracket* bracket = lexer_.open(); bracket && bracket->span.line < token_.span.line) {
+    if (token_.kind == Token::Kind::Newline && (before_ == "+" || before_ == "-") && earlier_ == before_) {
+        return fmt::format("there is no '{0}{0}': write 'x {0}= 1'", before_);
+    }
+    if (token_.kind == Token::Kind::Name || token_.kind == Token::Kind::String) {
+        struct Habit {
+            std::string_view word, hint;
+        };
+        static constexpr std::string_view declared = "a name needs no declaration: write 'name = value'";
+        static constexpr std::string_view function = "write 'def'";
+        static constexpr Habit habits[] = {
+            {"print", "print is a function: write 'print(...)'"},
+            {"elseif", "write 'elif'"},
+            {"elsif", "write 'elif'"},
+            {"switch", "write 'if' and 'elif'"},
+            {"let", declared},
+            {"var", declared},
+            {"const", declared},
+            {"auto", declared},
+            {"int", declared},
+            {"float", declared},
+            {"function", function},
+            {"func", function},
+            {"fn", function},
+            {"new", "leave out 'new'"},
+        };
+        for (const Habit& habit : habits) {
+            if (habit.word == before_) return std::string(habit.hint);
+        }
+    }
+    if (const Bracket* bracket = lexer_.open(); bracket && (bracket->span.line < token_.span.line || op(":"))) {
         return fmt::format("'{}', opened at line {}, column {}, is not closed", bracket->shape, bracket->span.line,
                            bracket->span.column);
     }
@@ -102,8 +128,7 @@ void Parser::refuse_unsupported() const {
     if (token_.kind != Token::Kind::Op && token_.kind != Token::Kind::Keyword) return;
     for (const Construct& construct : constructs) {
         if (token_.text != construct.word) continue;
-        fail("unsupported", fmt::format("{} at line {} is not supported", construct.name, token_.span.line),
-             token_.span, std::string(construct.hint));
+        unsupported(construct.name, token_.span, std::string(construct.hint));
     }
 }
 

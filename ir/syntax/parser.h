@@ -45,7 +45,8 @@ private:
     void count(const Span& span);
     void close(const Token& bracket);
 
-    /// One more level of nesting while it lives.
+    /// One more level of nesting while it lives. Every cycle of calls passes through one: brackets, blocks, `lambda`,
+    /// `else` of a conditional, and the operators that bind to the right.
     class Nest {
     public:
         explicit Nest(Parser& parser);
@@ -116,8 +117,9 @@ private:
     Lexer lexer_;
     Token token_;
     std::optional<Token> ahead_;
-    Span previous_;           ///< of the last token taken
-    std::string_view before_; ///< its text
+    Span previous_{1, 1, 1, 1}; ///< of the last token taken that has a text
+    std::string_view before_;   ///< its text
+    std::string_view earlier_;  ///< that of the one before
     std::size_t nodes_ = 0;
     int depth_ = 0;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/syntax/printer.h"
 #include <algorithm>
+#include <cmath>
 
 namespace cubridge::ir::syntax {
 namespace {
@@ -27,7 +28,7 @@ Tightness tightness(const Node& node) {
     case Kind::Unary: return node.text == "not" ? Tightness::Not : Tightness::Unary;
     case Kind::Binary: return of_binary(node.text);
     case Kind::Int: return node.integer < 0 ? Tightness::Unary : Tightness::Atom;
-    case Kind::Float: return node.real < 0 ? Tightness::Unary : Tightness::Atom;
+    case Kind::Float: return std::signbit(node.real) ? Tightness::Unary : Tightness::Atom;
     case Kind::Attribute:
     case Kind::Call:
     case Kind::Subscript: return Tightness::Postfix;
@@ -45,7 +46,6 @@ void Printer::expression(const Node& node, Tightness least) {
     const bool parentheses = tightness(node) < least;
     if (parentheses) put("(");
     plain(node);
-    // A tuple of one brings its comma.
     if (parentheses) put(")");
 }
 

@@ -19,7 +19,11 @@ void Printer::real(double value) {
     if (std::isnan(value)) return put("nan");
     if (std::isinf(value)) return put(value < 0 ? "-1e999" : "1e999");
     char buffer[32];
-    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+    // Where Python's repr() has an exponent, there is one here.
+    const double size = std::fabs(value);
+    const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+    const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, format).ptr;
     const std::string_view text(buffer, static_cast<std::size_t>(end - buffer));
     put(text);
     if (text.find_first_of(".e") == text.npos) put(".0");

@@ -14,7 +14,8 @@
 namespace cubridge::ir::launch {
 
 /// What a launch knows. Operand sizes stand in Sizes::operand.
-enum class Size : std::uint8_t { Requests, HeadsQ, HeadsKv, MaxQ, MaxKv, TotalQ, SmCount, Count };
+enum class Size : std::uint8_t { Requests, HeadsQ, HeadsKv, MaxQ, MaxKv, TotalQ, SmCount, HeadBegin, Count };
+const char* name(Size s); ///< "max_kv", as texts spell it
 
 struct Sizes {
     std::array<std::int64_t, static_cast<std::size_t>(Size::Count)> value{};
