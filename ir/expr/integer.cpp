@@ -95,6 +95,7 @@ bool is_group(Expr e) { // Hq // Hk: exact, since a request has a whole number o
 // e / by where it is exact for every value of the atoms, else null.
 Expr divide_exactly(ExprPool& p, Expr e, Expr by) {
     if (e == by) return p.integer(1);
+    if (is_dim(e, dims::Hq) && is_dim(by, dims::Hk)) return build(p, Kind::FloorDiv, e, by);
     if (is_dim(e, dims::Hq) && is_group(by)) return p.dim(dims::Hk);
     if (e->kind == Kind::Product) {
         for (std::size_t k = 0; k < e->args.size(); ++k) {
