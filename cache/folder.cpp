@@ -76,10 +76,10 @@ int make_folders(const std::string& path) {
         const auto part = path.substr(0, end);
         if (mkdir(part.c_str(), 0700) == 0) {
             if (chmod(part.c_str(), 0700) != 0) return errno; // a umask of 0277 or so
-        } else if (errno != EEXIST) {
-            const int error = errno; // also EROFS or EACCES for what is there: only a missing part is an error
+        } else { // EEXIST, or EROFS or EACCES for what is there all the same
+            const int error = errno;
             struct stat status {};
-            if (stat(part.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return error;
+            if (stat(part.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return error == EEXIST ? ENOTDIR : error;
         }
         if (end == std::string::npos) return 0;
     }

@@ -81,6 +81,7 @@ struct Lock::State {
 };
 
 Lock::Lock(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Lock::Lock() noexcept = default;
 Lock::Lock(Lock&&) noexcept = default;
 Lock& Lock::operator=(Lock&&) noexcept = default;
 Lock::~Lock() = default;

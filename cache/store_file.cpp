@@ -111,8 +111,9 @@ StoreFile::Session StoreFile::open_readable(Identity& seen) const {
 StoreFile::Session StoreFile::open(Intent intent, Identity& seen) const {
     const bool may_write = !read_only_ && (intent == Intent::ADD || writable(folder_));
     if (!may_write) {
-        if (intent != Intent::READ) fail(Code::READ_ONLY, "the store is read-only");
-        return open_readable(seen);
+        if (intent == Intent::READ) return open_readable(seen);
+        examine(seen); // what isn't there is missing, also where nothing may be written
+        fail(Code::READ_ONLY, "the store is read-only");
     }
     try {
         return open_writable(seen);

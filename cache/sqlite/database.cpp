@@ -99,7 +99,7 @@ void Database::execute(const char* sql) {
 
 std::int64_t Database::number(const char* sql) {
     Statement statement(*this, sql);
-    return statement.step() ? statement.number(0) : 0;
+    return statement.step() ? statement.integer(0) : 0;
 }
 
 std::int64_t Database::last_number() const {
@@ -181,7 +181,7 @@ Digest Statement::digest(int column) {
     return out;
 }
 
-std::int64_t Statement::number(int column) {
+std::int64_t Statement::integer(int column) {
     return sqlite3_column_int64(handle_, column);
 }
 

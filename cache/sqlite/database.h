@@ -65,7 +65,7 @@ public:
 
     std::string bytes(int column); ///< text or blob
     Digest digest(int column);     ///< all zeros unless it has 32 bytes
-    std::int64_t number(int column);
+    std::int64_t integer(int column);
 
 private:
     Database& database_;

@@ -14,17 +14,17 @@ std::vector<Row> rows(Statement& statement) {
     std::vector<Row> out;
     while (statement.step()) {
         Row row;
-        row.number = statement.number(0);
+        row.number = statement.integer(0);
         row.summary.key = statement.digest(1);
         row.summary.id = statement.digest(2);
         row.summary.build = statement.bytes(3);
         row.summary.arch = statement.bytes(4);
         row.summary.made_by = statement.bytes(5);
-        row.summary.rank = statement.number(6);
-        row.summary.created = statement.number(7);
-        row.summary.bytes = statement.number(8);
-        row.summary.used = statement.number(9);
-        row.summary.pinned = statement.number(10) != 0;
+        row.summary.rank = statement.integer(6);
+        row.summary.created = statement.integer(7);
+        row.summary.bytes = statement.integer(8);
+        row.summary.used = statement.integer(9);
+        row.summary.pinned = statement.integer(10) != 0;
         out.push_back(std::move(row));
     }
     return out;
@@ -144,8 +144,8 @@ std::int64_t make_room(Database& database, std::int64_t bytes, std::int64_t budg
     {
         Statement statement(database, "SELECT number, bytes FROM entry WHERE pinned = 0 ORDER BY used, number");
         while (held + bytes > budget && statement.step()) {
-            victims.push_back(statement.number(0));
-            held -= statement.number(1);
+            victims.push_back(statement.integer(0));
+            held -= statement.integer(1);
         }
     }
     if (held + bytes > budget) throw Error{Code::TOO_LARGE, 0, "pinned records leave no room within the budget"};
@@ -159,7 +159,7 @@ std::int64_t make_room(Database& database, std::int64_t bytes, std::int64_t budg
 Totals totals(Database& database) {
     Statement statement(database, "SELECT count(*), coalesce(sum(bytes), 0) FROM entry");
     if (!statement.step()) return {};
-    return {statement.number(0), statement.number(1)};
+    return {statement.integer(0), statement.integer(1)};
 }
 
 } // namespace cubridge::cache::sqlite

@@ -222,6 +222,7 @@ Tensor contract(const std::vector<Tensor>& x, const std::vector<std::vector<int>
     } else if (x.size() > 1) {
         result.dtype = dtype;
     }
+    if (result.dtype != DType::F32) result.pin = nullptr;
     result.scalar = false;
     return result;
 }

@@ -69,14 +69,16 @@ Selection selection(const Shape& shape, const std::vector<Region>& where) {
     for (std::size_t axis = 0; axis < where.size(); ++axis) {
         const Region& r = where[axis];
         if (r.index) continue;
-        const std::int64_t last = r.start + (r.count - 1) * r.step;
-        if (r.count < 0 || (r.count > 0 && (std::min(r.start, last) < 0 || std::max(r.start, last) >= shape[axis])))
+        const std::int64_t size = shape[axis], step = r.count > 1 ? r.step : 0;
+        const bool sane = r.count >= 0 && r.count <= size && r.start <= size && step <= size && step >= -size;
+        const std::int64_t last = sane ? r.start + (r.count - 1) * step : 0;
+        if (!sane || (r.count > 0 && (std::min(r.start, last) < 0 || std::max(r.start, last) >= size)))
             fail("index", "a range of " + std::to_string(r.count) + " from " + std::to_string(r.start) +
                               " is out of range for dim " + std::to_string(axis) + " of shape " + text(shape));
         const int side = axes.empty() || (adjacent && axis < axes.front()) ? 0 : 1;
         constant += r.count > 0 ? r.start * own[axis] : 0;
         sizes[side].push_back(r.count);
-        strides[side].push_back(r.step * own[axis]);
+        strides[side].push_back(step * own[axis]);
     }
     Selection s;
     s.shape = sizes[0];

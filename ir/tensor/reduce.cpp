@@ -103,7 +103,8 @@ Tensor reduce(ReduceOp op, const Tensor& t, std::vector<std::int64_t> dims, bool
     else if (!is_float(t.dtype) && (op == ReduceOp::Sum || op == ReduceOp::Prod))
         out.dtype = DType::I64;
     outer = elements(kept);
-    out.data = folded<double>(op, *rows.data, outer, count);
+    const bool tested = out.dtype == DType::Bool && has_pin(rows); // a test != 0, which reads the pin
+    out.data = tested ? folded<double>(op, *rows.pin, outer, count) : folded<double>(op, *rows.data, outer, count);
     if (out.dtype == DType::I64) check_integers(*out.data);
     if (has_pin(rows) && out.dtype == DType::F32) out.pin = folded<float>(op, *rows.pin, outer, count);
     out.shape = std::move(shape);

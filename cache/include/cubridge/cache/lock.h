@@ -19,7 +19,7 @@ using Cancel = std::function<bool()>;
 /// parent's lock.
 class Lock {
 public:
-    Lock() = default;
+    Lock() noexcept; ///< holds nothing
     Lock(Lock&&) noexcept;
     Lock& operator=(Lock&&) noexcept;
     ~Lock();

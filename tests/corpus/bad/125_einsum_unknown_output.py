@@ -1,0 +1,7 @@
+# expect: line=6 mentions=einsum
+import torch
+
+
+def attention(q, k, v):
+    s = torch.einsum("bhid,bhjd->bhijx", q, k)
+    return s.softmax(-1) @ v

@@ -1,0 +1,2 @@
+# expect: line=2 mentions=attention
+attention = 3

@@ -1,0 +1,3 @@
+# expect: line=2 mentions=attention
+def attention():
+    return 0

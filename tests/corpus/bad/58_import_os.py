@@ -1,0 +1,6 @@
+# expect: mentions=os
+import os
+
+
+def attention(q, k, v):
+    return (q @ k.mT).softmax(-1) @ v * float(os.environ["SCALE"])

@@ -1,0 +1,9 @@
+# A near miss of flex/mods.py:causal_and_softcap_as_score: past masked instead of future.
+import torch
+
+SOFTCAP = 20.0
+
+
+def causal_and_softcap_as_score(score, b, h, q_idx, kv_idx):
+    capped = SOFTCAP * torch.tanh(score / SOFTCAP)
+    return torch.where(q_idx >= kv_idx, -float("inf"), capped)

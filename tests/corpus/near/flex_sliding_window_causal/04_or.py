@@ -1,0 +1,8 @@
+# A near miss of flex/mods.py:sliding_window_causal: or in place of and.
+SLIDING_WINDOW = 1024
+
+
+def sliding_window_causal(b, h, q_idx, kv_idx):
+    causal_mask = q_idx >= kv_idx
+    window_mask = q_idx - kv_idx <= SLIDING_WINDOW
+    return causal_mask | window_mask

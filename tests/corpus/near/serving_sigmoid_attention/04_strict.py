@@ -1,0 +1,16 @@
+# A near miss of serving/sigmoid_attention.py: a token does not see itself.
+import math
+import torch
+
+
+def attention(q, k, v, bias=None, causal=True):
+    B, H, Sq, D = q.shape
+    Sk = k.shape[2]
+    b = -math.log(Sk) if bias is None else float(bias)
+    s = torch.einsum("bhqd,bhkd->bhqk", q.float(), k.float()) / math.sqrt(D) + b
+    p = torch.sigmoid(s)
+    if causal:
+        qa = torch.arange(Sq, device=q.device)[:, None] + (Sk - Sq)
+        ka = torch.arange(Sk, device=q.device)[None, :]
+        p = torch.where(ka < qa, p, torch.zeros_like(p))
+    return torch.einsum("bhqk,bhkd->bhqd", p, v.float()).to(q.dtype)
