@@ -69,20 +69,22 @@ const Value* Interpreter::global(const std::string& name) const {
     return it == module_scope_.names.end() ? nullptr : &it->second;
 }
 
-void Interpreter::run_module() {
-    for (const auto& s : module_.body) {
+void Interpreter::run_module() { run(module_); }
+
+void Interpreter::run(const Node& module) {
+    for (const auto& s : module.body) {
         if (s->kind == NodeKind::Return) fail("syntax", "`return` outside a function", s->span);
-        run(*s, module_scope_);
+        statement(*s, module_scope_);
     }
 }
 
-Interpreter::Flow Interpreter::run(const std::vector<syntax::NodePtr>& body, Scope& scope) {
+Interpreter::Flow Interpreter::block(const std::vector<syntax::NodePtr>& body, Scope& scope) {
     for (const auto& s : body)
-        if (const Flow f = run(*s, scope); f != Flow::Next) return f;
+        if (const Flow f = statement(*s, scope); f != Flow::Next) return f;
     return Flow::Next;
 }
 
-Interpreter::Flow Interpreter::run(const Node& s, Scope& scope) {
+Interpreter::Flow Interpreter::statement(const Node& s, Scope& scope) {
     step();
     span_ = s.span;
     switch (s.kind) {
@@ -107,26 +109,26 @@ Interpreter::Flow Interpreter::run(const Node& s, Scope& scope) {
     case NodeKind::Return:
         returned_ = s.items.empty() || !s.items[0] ? Value() : evaluate(*s.items[0], scope);
         return Flow::Return;
-    case NodeKind::If: return run(truth(evaluate(*s.items[0], scope)) ? s.body : s.orelse, scope);
+    case NodeKind::If: return block(truth(evaluate(*s.items[0], scope)) ? s.body : s.orelse, scope);
     case NodeKind::For: {
         const Values items = iterate(evaluate(*s.items[1], scope));
         for (const Value& v : items) {
             step();
             assign(*s.items[0], v, scope);
-            const Flow f = run(s.body, scope);
+            const Flow f = block(s.body, scope);
             if (f == Flow::Break) return Flow::Next;
             if (f == Flow::Return) return f;
         }
-        return run(s.orelse, scope);
+        return block(s.orelse, scope);
     }
     case NodeKind::While:
         while (truth(evaluate(*s.items[0], scope))) {
             step();
-            const Flow f = run(s.body, scope);
+            const Flow f = block(s.body, scope);
             if (f == Flow::Break) return Flow::Next;
             if (f == Flow::Return) return f;
         }
-        return run(s.orelse, scope);
+        return block(s.orelse, scope);
     case NodeKind::Assert:
         if (!truth(evaluate(*s.items[0], scope)))
             fail("domain", "an assertion of the text does not hold", s.span, "the sizes or settings do not fit the text");
@@ -144,7 +146,7 @@ Interpreter::Flow Interpreter::run(const Node& s, Scope& scope) {
             const Value v = evaluate(*item, scope);
             if (!v.is<Opaque>()) fail("unsupported", "`with` takes torch.no_grad() only", item->span, "leave it out");
         }
-        return run(s.body, scope);
+        return block(s.body, scope);
     }
     case NodeKind::Global: fail("unsupported", "`global` would change the module", s.span, "return the value instead");
     case NodeKind::Delete: return Flow::Next;
@@ -363,7 +365,7 @@ Value Interpreter::call(const Value& callee, Values positional, std::vector<std:
         result = evaluate(*f.node->items[0], scope);
     } else {
         returned_ = Value();
-        const Flow flow = run(f.node->body, scope);
+        const Flow flow = block(f.node->body, scope);
         result = flow == Flow::Return ? returned_ : Value();
     }
     --calls_;

@@ -13,6 +13,8 @@ public:
     /// `module` and `domain` outlive the interpreter. Throws Failure.
     Interpreter(const syntax::Node& module, Domain& domain);
 
+    /// Runs another module in the same scope.
+    void run(const syntax::Node& module);
     /// Runs the module's own statements: imports, constants, functions. Constants are evaluated as written.
     void run_module();
     /// Called with the name and value of a module global that is not a function when a function reads it; what it
@@ -40,8 +42,8 @@ public:
 
 private:
     enum class Flow { Next, Return, Break, Continue };
-    Flow run(const std::vector<syntax::NodePtr>& body, Scope& scope);
-    Flow run(const syntax::Node& s, Scope& scope);
+    Flow block(const std::vector<syntax::NodePtr>& body, Scope& scope);
+    Flow statement(const syntax::Node& s, Scope& scope);
     void import(const syntax::Node& s, Scope& scope);
     void assign(const syntax::Node& target, Value v, Scope& scope);
     void assign_item(const syntax::Node& target, const Value& v, Scope& scope);

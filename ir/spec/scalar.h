@@ -33,6 +33,13 @@ struct Scalar {
     std::vector<std::vector<Expr>> shapes; ///< of each input, over Dims
     std::vector<ScalarOutput> out;         ///< one, or two: the second is the LSE
     std::vector<Fact> facts;
+    /// Other ways through the text, where its conditions on sizes take them: under `when` the outputs are these. Empty
+    /// after certification: a way that equals the general one is dropped, the others are joined into `out`.
+    struct Branch {
+        Expr when;
+        std::vector<ScalarOutput> out;
+    };
+    std::vector<Branch> branches;
     int heads = 0; ///< the text computes with the number of query heads, and this is it; 0: any
 };
 

@@ -64,4 +64,59 @@ struct Request {
     std::string arch; ///< "sm_90a"
 };
 
+/// A tensor of the reference evaluator: row major, float64; integers and booleans are exact.
+struct Array {
+    DType dtype = DType::F64;
+    std::vector<std::int64_t> shape;
+    std::vector<double> values;
+};
+
+/// What an input is in one evaluation: an Array (of rank 0 for a scalar), or nothing for the value that the
+/// specification holds (Bound, Static, Absent).
+using Argument = std::optional<Array>;
+
+struct ParseOptions {
+    int heads = 0;         ///< query heads of the model, for a text that computes with their number; 0: a stand-in of 8
+    bool certify = true;   ///< evaluate text, Scalar and Variant on small shapes and compare; off in benchmarks of parts only
+    std::uint64_t seed = 1;
+};
+
+struct Scalar;  // ir/spec/scalar.h
+struct Variant; // ir/spec/variant.h
+
+/// A text that was understood. Made by parse(); immutable, shared, any thread.
+class Specification {
+public:
+    /// Follows the text, infers what it leaves open, makes its Scalar and its Variant and certifies both against the
+    /// text. Milliseconds; time and memory are bounded whatever the text. Errors: see Error::kind.
+    static Result<std::shared_ptr<const Specification>> parse(const Source& source, const ParseOptions& options = {});
+    ~Specification();
+
+    const Source& source() const;
+    const std::vector<Input>& inputs() const;
+    /// What keys name: the canonical Variant ("cubridge-variant 1"), or the canonical print of the Scalar
+    /// ("cubridge-program 1") where there is no Variant.
+    const std::string& subject() const;
+    bool has_variant() const;
+    /// Why there is no Variant; empty where there is one.
+    const std::string& no_variant_reason() const;
+    const Scalar& scalar() const;
+    const Variant* variant() const; ///< null where there is none
+    int heads() const;              ///< the number of query heads that the text computed with; 0: any
+    const std::vector<std::string>& notes() const; ///< what was chosen where several readings fit
+    std::size_t outputs() const;    ///< 1, or 2 with an LSE
+
+    /// The text itself, followed on arrays in float64: the reference. `inputs` in the order of inputs(). `budget` bounds
+    /// the elements of all temporaries.
+    Result<std::vector<Array>> evaluate(const std::vector<Argument>& inputs, std::int64_t budget = std::int64_t{1} << 28) const;
+    /// The Scalar, on the same inputs.
+    Result<std::vector<Array>> evaluate_scalar(const std::vector<Argument>& inputs) const;
+
+    struct State;
+    explicit Specification(std::unique_ptr<State> state);
+
+private:
+    std::unique_ptr<State> state_;
+};
+
 } // namespace cubridge::ir

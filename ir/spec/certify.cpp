@@ -1,0 +1,92 @@
+// Comparing what was made of a text with the text itself. SPDX-License-Identifier: Apache-2.0
+#include "ir/spec/state.h"
+#include <cmath>
+#include <fmt/format.h>
+
+namespace cubridge::ir::spec {
+
+namespace {
+
+constexpr double kTolerance = 1e-11;
+constexpr int kShapes = 6; ///< to be compared; more only where some of them cannot be evaluated
+
+// Nothing, or the first place where the two differ.
+std::string difference(const std::vector<Array>& text, const std::vector<Array>& other) {
+    for (std::size_t k = 0; k < text.size(); ++k) {
+        if (text[k].shape != other[k].shape) return fmt::format("output {} has another shape", k);
+        for (std::size_t m = 0; m < text[k].values.size(); ++m) {
+            const double a = text[k].values[m], b = other[k].values[m];
+            if (a != a && b != b) continue;
+            if (a == b || std::fabs(a - b) <= kTolerance * std::max(1.0, std::fabs(a))) continue;
+            return fmt::format("output {}, element {}: the text gives {}, it gives {}", k, m, a, b);
+        }
+    }
+    return "";
+}
+
+std::string describe(const std::map<int, std::int64_t>& sizes) {
+    std::string s;
+    for (const auto& [d, n] : sizes) s += (s.empty() ? "" : " ") + dims::name(d) + "=" + std::to_string(n);
+    return s;
+}
+
+struct Case {
+    std::map<int, std::int64_t> sizes;
+    std::vector<Argument> inputs;
+    std::vector<Array> text;
+};
+
+// Cases on which the text can be evaluated. A draw that the text itself refuses (an index out of range, a division by
+// zero) is drawn again with tamer values.
+std::vector<Case> cases_of(const Specification::State& state, std::uint64_t seed) {
+    std::vector<Case> out;
+    std::optional<Error> refused;
+    const auto all = small_sizes(state.scalar, seed);
+    if (all.empty()) fail("domain", "no sizes satisfy what the text demands", {}, state.scalar.facts.empty() ? "" : "it demands " + state.scalar.facts.front().text);
+    for (const auto& sizes : all) {
+        if (static_cast<int>(out.size()) >= kShapes) break;
+        for (int attempt = 0; attempt < 4; ++attempt) {
+            Case c{sizes, random_inputs(state.scalar, sizes, seed * 977 + out.size() * 31 + static_cast<std::uint64_t>(attempt)), {}};
+            for (std::size_t k = 0; attempt > 0 && k < c.inputs.size(); ++k) {
+                const Input& x = state.scalar.inputs[k];
+                if (!c.inputs[k] || x.role == Input::Role::Query || x.role == Input::Role::Key || x.role == Input::Role::Value) continue;
+                if (attempt >= 1 && x.fate == Input::Fate::Bound) c.inputs[k]->values[0] = x.value;
+                if (attempt >= 2 && !is_float(x.dtype))
+                    for (double& v : c.inputs[k]->values) v = attempt == 2 ? std::fmod(v, 2) : 0;
+            }
+            try {
+                c.text = evaluate_text(state, c.inputs, std::int64_t{1} << 22);
+                out.push_back(std::move(c));
+                break;
+            } catch (const Failure& f) {
+                if (!refused) refused = f.error;
+            }
+        }
+    }
+    if (out.size() < 2) {
+        if (refused) throw Failure{*refused};
+        fail("domain", "the text cannot be evaluated on any small sizes");
+    }
+    return out;
+}
+
+} // namespace
+
+int certify_scalar(const Specification::State& state, std::uint64_t seed) {
+    const auto cases = cases_of(state, seed);
+    for (const Case& c : cases) {
+        const std::string d = difference(c.text, evaluate_outputs(state.scalar, state.scalar.out, c.inputs));
+        if (!d.empty())
+            fail("internal", "the text was misunderstood: at " + describe(c.sizes) + " " + d, {}, "please report the text; it is refused, not miscompiled");
+    }
+    return static_cast<int>(cases.size());
+}
+
+void join_branches(Scalar& scalar) {
+    for (const auto& b : scalar.branches)
+        for (std::size_t k = 0; k < scalar.out.size(); ++k)
+            scalar.out[k].body = scalar.pool->select(b.when, scalar.pool->cast(Type::Real, b.out[k].body), scalar.out[k].body);
+    scalar.branches.clear();
+}
+
+} // namespace cubridge::ir::spec

@@ -1,0 +1,54 @@
+// What a Specification holds, shared by the files that make it. SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/spec/interpreter.h"
+#include "ir/spec/scalar.h"
+#include "ir/spec/variant.h"
+
+namespace cubridge::ir {
+
+struct Specification::State {
+    Source source;
+    syntax::NodePtr module;
+    syntax::NodePtr wrapper; ///< the attention around FlexAttention functions; else null
+    std::string function;    ///< that is called: source.function, or the wrapper's
+    Scalar scalar;
+    std::optional<Variant> variant;
+    std::string subject, no_variant_reason;
+    std::vector<std::string> notes;
+};
+
+namespace spec {
+
+/// What FlexAttention does with a score_mod and a mask_mod, as a text; empty where `function` is no such function.
+std::string flex_wrapper(const syntax::Node& module, const Source& source);
+
+/// Calls the specification's function in `domain` with `arguments` in the order of inputs; module globals among the
+/// inputs are given through `on_global`. Returns the outputs: one tensor, or an output and an LSE.
+std::vector<TensorRef> follow(const Specification::State& state, Domain& domain, const std::vector<Value>& parameters,
+                              const std::function<Value(const std::string&, const Value&)>& on_global, Span* where);
+
+/// Infers ranks, types, statics and sizes, and traces the text. Fills scalar and notes; throws Failure.
+void resolve(Specification::State& state, const ParseOptions& options);
+
+/// The text on arrays; throws Failure.
+std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs, std::int64_t budget);
+/// Any expressions over the specification's inputs, by the sizes that the inputs have.
+std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& out, const std::vector<Argument>& inputs);
+
+/// Random inputs for the sizes: what certification and `check` draw. Values of Int operands are drawn so that
+/// comparisons and indices hit their edges.
+std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& dims, std::uint64_t seed);
+/// Small sizes that satisfy the facts, edges first.
+std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::uint64_t seed);
+
+/// Throws Failure of kind "internal" naming the shape where Scalar and text disagree. Says how many shapes were compared.
+int certify_scalar(const Specification::State& state, std::uint64_t seed);
+/// Joins the branches on sizes into the outputs.
+void join_branches(Scalar& scalar);
+/// Certifies, recognises the Variant and names the Subject. Throws Failure.
+void settle(Specification::State& state, const ParseOptions& options);
+/// Nothing, or why the Variant is not the text.
+std::string certify_variant(const Specification::State& state, const Variant& variant, std::uint64_t seed);
+
+} // namespace spec
+} // namespace cubridge::ir
