@@ -199,13 +199,15 @@ private:
         return true;
     }
 
+    static bool is_step(Expr e) { return (e->kind == Kind::Load || e->kind == Kind::Arg) && e->number >= kStep; }
+    const Step& step_of(Expr e) const { return program_.steps[static_cast<std::size_t>(e->number - kStep)]; }
+
     int deepest(Expr root) const {
         int level = 0;
         std::set<Expr> seen;
         const auto visit = [&](auto&& self, Expr e) -> void {
             if (!seen.insert(e).second) return;
-            if ((e->kind == Kind::Load || e->kind == Kind::Arg) && e->number >= kStep)
-                level = std::max(level, program_.steps[static_cast<std::size_t>(e->number - kStep)].level);
+            if (is_step(e)) level = std::max(level, step_of(e).level);
             for (const Expr a : e->args) self(self, a);
         };
         visit(visit, root);
@@ -216,21 +218,17 @@ private:
     void divide_heads(Step& s) {
         std::int64_t divisor = 0;
         bool alike = true;
+        const auto divided_by = [&](std::int64_t by) {
+            alike = alike && (divisor == 0 || divisor == by);
+            divisor = by;
+        };
         std::set<Expr> seen;
         const auto visit = [&](auto&& self, Expr e) -> void {
-            const bool step = (e->kind == Kind::Load || e->kind == Kind::Arg) && e->number >= kStep;
-            if (step && program_.steps[static_cast<std::size_t>(e->number - kStep)].over_head) alike = false;
-            if ((e->free & index_bit(1)) == 0 || !seen.insert(e).second) {
-                for (const Expr a : e->args)
-                    if (seen.insert(a).second) self(self, a);
-                return;
-            }
-            if (e->kind == Kind::Index) alike = false;
-            if (e->kind == Kind::FloorDiv && e->args[0]->kind == Kind::Index && is_const(e->args[1])) {
-                alike = alike && (divisor == 0 || divisor == e->args[1]->integer);
-                divisor = e->args[1]->integer;
-                return;
-            }
+            if (!seen.insert(e).second) return;
+            if (e->kind == Kind::Index && e->number == 1) alike = false;
+            if (is_step(e) && step_of(e).over_head) divided_by(step_of(e).head_divisor);
+            if (e->kind == Kind::FloorDiv && e->args[0] == pool().index(1) && is_const(e->args[1]))
+                return divided_by(e->args[1]->integer);
             for (const Expr a : e->args) self(self, a);
         };
         visit(visit, s.body);
@@ -254,7 +252,7 @@ private:
             Expr r = x;
             const bool lower_row = at.per_row && (rate & kRow) == 0;
             const bool fewer = (rate & loops) != loops;
-            if ((fewer || lower_row) && cost(x) >= (lower_row ? kWorthAPrologue : kWorthARow) &&
+            if ((fewer || lower_row) && cost(x) >= (at.per_row && !lower_row ? kWorthARow : kWorthAPrologue) &&
                 storable(x, at, rate)) {
                 r = use(x, at);
             } else {
@@ -291,7 +289,9 @@ private:
         }
         if (!any || rest.empty() || group.size() < 2) return x;
         const Expr together = pool().product(x->type, group);
-        if (cost(together) < kWorthARow || !storable(together, at, program_.rate(together))) return x;
+        if (cost(together) < (at.per_row ? kWorthARow : kWorthAPrologue) ||
+            !storable(together, at, program_.rate(together)))
+            return x;
         rest.push_back({use(together, at), 1, 1});
         return pool().product(x->type, std::move(rest));
     }

@@ -21,20 +21,18 @@ std::string describe(const Tensor& t) {
 }
 
 std::int64_t elements(const Shape& shape) {
+    // Sizes of 0 don't excuse the others, so that no product of some of a tensor's sizes can overflow anywhere.
+    std::int64_t n = 1;
     bool empty = false;
     for (const std::int64_t s : shape) {
         if (s < 0) fail("shape", "a tensor has no negative size, but shape " + text(shape) + " has one");
         empty = empty || s == 0;
-    }
-    if (empty) return 0;
-    std::int64_t n = 1;
-    for (const std::int64_t s : shape) {
         if (s > kMaxElements / n)
-            fail("limit",
-                 "a tensor of shape " + text(shape) + " has more than " + std::to_string(kMaxElements) + " elements");
-        n *= s;
+            fail("limit", "a tensor of shape " + text(shape) + " exceeds the limit of " + std::to_string(kMaxElements) +
+                              " elements");
+        n *= s == 0 ? 1 : s;
     }
-    return n;
+    return empty ? 0 : n;
 }
 
 Shape strides_of(const Shape& shape) {

@@ -17,7 +17,8 @@ constexpr std::int64_t length(std::size_t n) {
 /// "[2, 3]"
 std::string text(const Shape& shape);
 
-/// The number of elements; a negative size is a Failure "shape", more than kMaxElements one of kind "limit".
+/// The number of elements; a negative size is a Failure "shape", more than kMaxElements (sizes of 0 left out) one of
+/// kind "limit".
 std::int64_t elements(const Shape& shape);
 
 /// Row major, in elements.

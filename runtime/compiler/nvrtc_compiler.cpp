@@ -107,6 +107,7 @@ Outcome<CompileResult> NvrtcCompiler::build(const CompileJob& job) {
             if ((refused >> i & 1u) != 0) std::erase(options, dispensable[i]);
         options.insert(options.end(), job.options.begin(), job.options.end());
         std::vector<const char*> pointers;
+        pointers.reserve(options.size());
         for (const auto& option : options) pointers.push_back(option.c_str());
         if (job.deadline.count() > 0 && nvrtc_.set_flow_callback != nullptr)
             (void)nvrtc_.set_flow_callback(program.handle, overdue, &deadline);

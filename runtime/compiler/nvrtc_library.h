@@ -21,7 +21,7 @@ namespace cubridge::runtime {
 
 /// Pointers into libnvrtc, which stays mapped until the process ends. Immutable once found; any thread.
 struct Nvrtc {
-#define CUBRIDGE_MEMBER(name) decltype(&::name) name = nullptr;
+#define CUBRIDGE_MEMBER(name) decltype(&::name) name = nullptr; // NOLINT(bugprone-macro-parentheses)
     CUBRIDGE_NVRTC_SYMBOLS(CUBRIDGE_MEMBER)
 #undef CUBRIDGE_MEMBER
     int (*set_flow_callback)(nvrtcProgram, int (*)(void*, void*), void*) = nullptr; ///< since 12.8; may be null

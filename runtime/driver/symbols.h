@@ -61,7 +61,7 @@ namespace cubridge::runtime {
 /// Pointers into libcuda. A required one is never null in a table that `load_symbols` gave; an optional one may be, on
 /// an older driver. Immutable; any thread.
 struct Symbols {
-#define CUBRIDGE_MEMBER(name) decltype(&::name) name = nullptr;
+#define CUBRIDGE_MEMBER(name) decltype(&::name) name = nullptr; // NOLINT(bugprone-macro-parentheses)
     CUBRIDGE_CUDA_SYMBOLS(CUBRIDGE_MEMBER, CUBRIDGE_MEMBER)
 #undef CUBRIDGE_MEMBER
 };
