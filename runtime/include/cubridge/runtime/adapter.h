@@ -1,0 +1,57 @@
+// The pipeline from a specification and a request to an artifact, and the report of one run of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cubridge/cache/lock.h"
+#include "cubridge/cache/store.h"
+#include "cubridge/runtime/artifact.h"
+
+namespace cubridge::runtime {
+
+struct Stage {
+    enum class Verdict { Ok, Skipped, Failed };
+    std::string name; ///< "parse", "lookup", "match", "generic", "compile", "verify", "store", ...
+    double ms = 0;
+    Verdict verdict = Verdict::Ok;
+    std::string reason; ///< why skipped or failed; empty when ok
+};
+
+/// One adaptation, as the command line, the logs and the page print it.
+struct Report {
+    enum class Status { Ready, Fallback, Rejected, Failed };
+    Status status = Status::Failed;
+    /// Of Failed and Rejected: kind, message, place in the text and hint. Kinds beyond those of ir: "compile",
+    /// "no_compiler", "arch", "environment", "cancelled", "deadline".
+    std::optional<ir::Error> error;
+    std::string tier = "made"; ///< "made", "memory", "store", "bundle", "remote"
+    std::uint32_t reasons = 0; ///< CUBRIDGE_WHY_... bits
+    std::vector<Stage> stages;
+    std::vector<std::string> warnings;
+    std::optional<Artifact> artifact;
+    double total_ms = 0;
+
+    /// The JSON object of `cubridge adapt --json` (docs/command-line.md). `source` is the text, for nothing but columns.
+    std::string json(const ir::Specification* specification, const ir::Request& request) const;
+};
+
+struct AdaptOptions {
+    std::shared_ptr<Compiler> compiler; ///< or null: only what is stored is served
+    cache::Store* store = nullptr;      ///< or null: nothing is looked up or kept
+    cache::Locks* locks = nullptr;      ///< or null: no other maker is waited for
+    int workers = 2;                    ///< adaptations at a time among all processes that share the locks
+    cache::Deadline deadline = cache::Deadline::max();
+    std::function<bool()> cancelled;    ///< asked between and, where possible, within stages
+    std::function<void(const std::string& stage)> progress;
+};
+
+/// Looks in the store, waits for another maker of the same key or becomes it, makes, compiles and publishes. Any
+/// thread; throws nothing but std::bad_alloc. The kernel has not run: its record says "compiled, not run".
+Report adapt(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
+             const AdaptOptions& options);
+
+/// Sizes that were not given become the defaults (head dim 128, 32 query heads on 8 KV heads), or the nearest that the
+/// specification allows (as many KV heads as query heads, one KV head, head dims 576 and 512). Says in `notes` which.
+/// `heads_kv` 0: not given. Errors: "domain" where nothing fits.
+ir::Result<ir::Request> complete(const ir::Specification& specification, ir::Request request, int& heads_q, int& heads_kv,
+                                 std::vector<std::string>& notes);
+
+} // namespace cubridge::runtime

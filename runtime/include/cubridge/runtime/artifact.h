@@ -1,0 +1,53 @@
+// Artifact: a kernel with everything it takes to launch it, to explain it and to trust it. A value; the store keeps it
+// as a Record. SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cubridge/cache/record.h"
+#include "cubridge/ir/launch.h"
+#include "cubridge/ir/specification.h"
+#include "cubridge/runtime/compiler.h"
+
+namespace cubridge::runtime {
+
+inline constexpr int kKeyFormat = 1; ///< docs/request-key.md
+
+/// What made an artifact: explains it, and says when it should be renewed. Not part of any key.
+struct BuildId {
+    std::string made_by = "generic"; ///< "generic", "rules", "model"
+    std::string rules;               ///< version of the printer or of the rules
+    std::string expert;              ///< name and digest; empty for the generic kernel
+    std::string model;               ///< empty unless made_by is "model"
+    std::string compiler;            ///< Compiler::identity()
+    std::string options;             ///< joined by blanks
+    std::string text() const;        ///< one line
+    bool operator==(const BuildId&) const = default;
+};
+
+/// What a look-up asks for: SHA-256 over length-prefixed fields, see docs/request-key.md. `operands` are the dtypes of
+/// the specification's operands in their order. Fields of the request that do not change the kernel are left out.
+cache::Digest request_key(const ir::Specification& specification, const ir::Request& request);
+
+/// How far an artifact was verified.
+enum class Verified { None, Executor, Gpu };
+struct Verification {
+    Verified level = Verified::None;
+    std::string record = "compiled, not run"; ///< for people
+    double error_ratio = 0;                   ///< worst error over that of the low-precision baseline
+};
+
+struct Artifact {
+    cache::Digest key, id;
+    BuildId build;
+    std::string arch, subject;
+    std::vector<std::byte> cubin;
+    std::string cuda;
+    ir::launch::Plan plan;
+    std::vector<CompiledEntry> entries;
+    Verification verification;
+    std::int64_t created = 0; ///< Unix seconds
+
+    cache::Record to_record() const;
+    /// Nothing is trusted: a record that is not whole is an Error that says what is missing.
+    static ir::Result<Artifact> from_record(const cache::Record& record);
+};
+
+} // namespace cubridge::runtime
