@@ -188,14 +188,13 @@ Expr int_mod(ExprPool& p, Expr a, Expr b) {
 Expr int_compare(ExprPool& p, Op op, Expr e) {
     if (is_const(e)) return p.boolean(op == Op::Le ? e->integer <= 0 : e->integer == 0);
     IntSum s = as_sum(e);
-    if (op == Op::Le && s.terms.size() == 1 && (s.terms[0].first == 1 || s.terms[0].first == -1) &&
-        (s.terms[0].second->kind == Kind::Max || s.terms[0].second->kind == Kind::Min)) {
-        // max(a, b) + k <= 0 is (a + k <= 0 and b + k <= 0), and so on
-        const auto [c, m] = s.terms[0];
-        std::vector<Expr> parts;
-        for (const Expr x : m->args) parts.push_back(int_compare(p, Op::Le, p.isum(s.constant, {{c, x}})));
-        return (m->kind == Kind::Max) == (c == 1) ? p.logical_and(std::move(parts)) : p.logical_or(std::move(parts));
-    }
+    if (op == Op::Le)
+        for (const auto& [c, m] : s.terms) { // max(a, b) + k <= 0 is (a + k <= 0 and b + k <= 0), and so on
+            if (m->kind != Kind::Max && m->kind != Kind::Min) continue;
+            std::vector<Expr> parts;
+            for (const Expr x : m->args) parts.push_back(int_compare(p, Op::Le, p.isum(0, {{1, e}, {-c, m}, {c, x}})));
+            return (m->kind == Kind::Max) == (c > 0) ? p.logical_and(std::move(parts)) : p.logical_or(std::move(parts));
+        }
     std::int64_t g = 0;
     for (const auto& [k, x] : s.terms) g = std::gcd(g, k);
     if (op == Op::Eq && s.constant % g != 0) return p.boolean(false);

@@ -351,7 +351,10 @@ void Resolver::search() {
             }
             return;
         }
-        if (!best || failure_.span.line > best->span.line) best = failure_;
+        // the furthest failure says most; at one place a refusal says more than a size that a wrong rank brought about
+        if (!best || failure_.span.line > best->span.line ||
+            (failure_.span.line == best->span.line && best->kind == "shape" && failure_.kind == "unsupported"))
+            best = failure_;
         Guess base = guess_;
         const bool type_error = failure_.kind == "type";
         bool pushed = false;

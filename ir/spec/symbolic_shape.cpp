@@ -68,7 +68,7 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
     for (const Expr e : x.shape) total = pool_.mul(total, e);
     if (open >= 0) {
         // a captured tensor of rank 0 whose rank is a guess is not meant by view(-1, ...)
-        if (x.raw >= 0 && x.shape.empty()) fail("shape", "a view with -1 of a number");
+        if (x.guessed && x.shape.empty()) fail("shape", "a view with -1 of a number");
         Expr q = detail::divide_exactly(pool_, total, known);
         if (is_const(known) && known->integer != 0) {
             q = pool_.apply(Op::FloorDiv, total, known);
