@@ -11,6 +11,10 @@ double extreme(bool most, double a, double b) {
     return a != a || (most ? a > b : a < b) ? a : b;
 }
 
+double typed(Type t, double x) {
+    return t == Type::Bool ? (x != 0 ? 1 : 0) : t == Type::F32 ? static_cast<double>(static_cast<float>(x)) : x;
+}
+
 } // namespace
 
 double reduced(ReduceOp op, double a, double b) {
@@ -86,11 +90,11 @@ double Evaluator::value(Expr e) {
     case Kind::Index: return static_cast<double>(index[static_cast<std::size_t>(e->number)]);
     case Kind::Bound: return static_cast<double>(bound_[static_cast<std::size_t>(e->number)]);
     case Kind::Dim: return static_cast<double>(dim(e->number));
-    case Kind::Arg: return arg(e);
+    case Kind::Arg: return typed(e->type, arg(e));
     case Kind::Load: {
         std::vector<std::int64_t> where;
         for (const Expr a : e->args) where.push_back(integer(a));
-        return load(e, where);
+        return typed(e->type, load(e, where));
     }
     case Kind::Table: {
         const ConstTable& t = pool->table(e->number);

@@ -64,7 +64,10 @@ void add_condition(Prepared& p, const Fact& f, Import& global, Import& local) {
     switch (f.kind) {
     case Fact::Kind::Equal:
         if (is_int(distance, 0)) return;
-        if (is_const(distance)) contradiction(f);
+        // There is at least one head: a multiple of the units is never 0.
+        if (is_const(distance) || multiple_of(distance, p.pool->dim(kUnits)) ||
+            multiple_of(p.pool->sub(r, l), p.pool->dim(kUnits)))
+            contradiction(f);
         break;
     case Fact::Kind::AtLeast:
         if (is_const(distance)) {
