@@ -143,6 +143,9 @@ Value Interpreter::attribute(const Node& e, Scope& scope) {
         if (c) return *c;
         fail("name", "torch.finfo has no `" + e.text + "` here", e.span, "min, max, eps and tiny are known");
     }
+    if (object.is<Sequence>() && object.as<Sequence>().tuple && object.as<Sequence>().items->size() == 2 &&
+        (e.text == "values" || e.text == "indices")) // of max(dim=...), sort, topk
+        return (*object.as<Sequence>().items)[e.text == "values" ? 0 : 1];
     if (object.is<Sequence>())
         if (const Routine* r = find_routine(kListMethod, e.text))
             return RoutineValue{r, std::make_shared<const Value>(object)};

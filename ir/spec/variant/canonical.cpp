@@ -56,6 +56,8 @@ public:
             heads(p);
             p.keep = decide(p.keep, p);
             p.keep = disjunction(p.keep);
+            if (p.score) p.score = clamps(p.score);
+            if (p.weights.value) p.weights.value = clamps(p.weights.value);
             if (p.weights.extra.empty() && p.weights.kind == Weights::Kind::Softmax) {
                 if (witness(p)) p.empty = Part::Empty::Never;
                 else p.empty = Part::Empty::Other; // to be found by evaluation
@@ -86,6 +88,26 @@ private:
         p.v = fix(p.v);
     }
 
+    // max(min(x, hi), lo) is min(max(x, lo), hi) where lo <= hi; a captured bound is not negative, as a fact.
+    Expr clamps(Expr e) {
+        return pool_.rewrite(e, [&](Expr x) {
+            if (x->kind != Kind::Max || x->type != Type::Int || x->args.size() != 2) return x;
+            for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+                const Expr inner = x->args[k], lo = x->args[1 - k];
+                if (inner->kind != Kind::Min || inner->args.size() != 2) continue;
+                for (const std::size_t m : {std::size_t{0}, std::size_t{1}}) {
+                    const Expr hi = inner->args[m], v = inner->args[1 - m];
+                    const IntSum gap = as_sum(pool_.sub(hi, lo));
+                    if (gap.constant < 0 || gap.terms.empty() || !std::all_of(gap.terms.begin(), gap.terms.end(), [](const auto& t) { return t.first > 0 && (t.second->kind == Kind::Arg || t.second->kind == Kind::Dim); })) continue;
+                    for (const auto& [c, t] : gap.terms)
+                        if (t->kind == Kind::Arg) v_.facts.push_back({Fact::Kind::AtLeast, t, pool_.integer(0), {}, debug_text(t) + " >= 0"});
+                    return pool_.extremum(Kind::Min, {pool_.extremum(Kind::Max, {v, lo}), hi});
+                }
+            }
+            return x;
+        });
+    }
+
     Expr sized(Expr e) { // Sq under the fact Sq == Sk
         return square_ ? pool_.rewrite(e, [&](Expr x) { return x->kind == Kind::Dim && x->number == dims::Sq ? square_ : x; }) : e;
     }
@@ -99,6 +121,8 @@ private:
             return x;
         });
     }
+
+    static bool is_bound(Expr e) { return e->kind == Kind::Cmp && e->op == Op::Le && e->args.size() == 1; }
 
     // a implies b, as comparisons with 0 that differ by a constant
     bool implies(Expr a, Expr b) {
@@ -123,7 +147,27 @@ private:
 
     bool contradicts(Expr a, Expr b) { return implies(a, pool_.logical_not(b)); }
 
+    // Under x[i] == x[j] what is said of x[j] is said of x[i].
+    void transfer(Conjunction& c) {
+        for (const Expr eq : Conjunction(c)) {
+            if (eq->kind != Kind::Cmp || eq->op != Op::Eq || eq->args.size() != 1) continue;
+            const IntSum s = as_sum(eq->args[0]);
+            if (s.constant != 0 || s.terms.size() != 2 || s.terms[0].first != -s.terms[1].first || std::abs(s.terms[0].first) != 1) continue;
+            const auto of = [](Expr e, int axis) { return (e->free & index_bit(axis)) != 0; };
+            Expr row = s.terms[0].second, column = s.terms[1].second;
+            if (of(row, axis::j)) std::swap(row, column);
+            if (of(row, axis::j) || !of(column, axis::j)) continue;
+            for (Expr& e : c)
+                if (e != eq) e = pool_.rewrite(e, [&](Expr x) { return x == column ? row : x; });
+        }
+        std::sort(c.begin(), c.end(), [](Expr a, Expr b) { return a->id < b->id; });
+        c.erase(std::unique(c.begin(), c.end()), c.end());
+    }
+
     bool simplify(Conjunction& c) { // false: it never holds
+        transfer(c);
+        std::erase_if(c, is_true);
+        if (std::any_of(c.begin(), c.end(), is_false)) return false;
         for (const Expr a : c)
             for (const Expr b : c)
                 if (a != b && contradicts(a, b)) return false;
@@ -132,6 +176,9 @@ private:
             bool needed = true;
             for (std::size_t m = 0; m < c.size() && needed; ++m)
                 if (m != k && implies(c[m], c[k]) && !(implies(c[k], c[m]) && k < m)) needed = false;
+            for (std::size_t m = 0; m < c.size() && needed; ++m) // -w <= 0 follows from x <= w and -x <= w
+                for (std::size_t n = m + 1; n < c.size() && needed; ++n)
+                    if (m != k && n != k && is_bound(c[m]) && is_bound(c[n]) && implies(pool_.apply(Op::Le, pool_.add(c[m]->args[0], c[n]->args[0]), pool_.integer(0)), c[k])) needed = false;
             if (needed) kept.push_back(c[k]);
         }
         c = std::move(kept);

@@ -272,6 +272,11 @@ Expr Interior::step(Expr e) {
             return pool_.select(pool_.logical_and(e->args[0], pool_.logical_not(e->args[1]->args[0])), e->args[1]->args[2], e->args[2]);
         if (is_const(e->args[1]) && e->args[2]->kind == Kind::Select && (e->args[2]->args[1] == e->args[1] || e->args[2]->args[2] == e->args[1]))
             return step(pool_.select(pool_.logical_not(e->args[0]), e->args[2], e->args[1]));
+        if (e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 2 && e->args[0]->op != Op::Eq) { // x < 0 ? 0 : x
+            const Expr lo = e->args[0]->args[0], hi = e->args[0]->args[1];
+            if (lo->type == Type::Real && e->args[1] == hi && e->args[2] == lo) return pool_.apply(Op::Max, lo, hi);
+            if (lo->type == Type::Real && e->args[1] == lo && e->args[2] == hi) return pool_.apply(Op::Min, lo, hi);
+        }
         return e;
     default: break;
     }
