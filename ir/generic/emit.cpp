@@ -59,14 +59,15 @@ void Emitter::open(std::uint64_t bits, const std::string& head) {
     b.known = blocks_.back().known | bits;
     b.variable = blocks_.back().variable;
     b.extent = blocks_.back().extent;
-    line(head + " {");
+    b.head = head; // written at the end: what is hoisted out of the block comes before it
     blocks_.push_back(std::move(b));
 }
 
 void Emitter::close() {
-    const std::string text = std::move(blocks_.back().text);
+    const std::string text = std::move(blocks_.back().text), head = std::move(blocks_.back().head);
     blocks_.pop_back();
-    blocks_.back().text += text + indent(blocks_.size() - 1) + "}\n";
+    const std::string margin = indent(blocks_.size() - 1);
+    blocks_.back().text += margin + head + " {\n" + text + margin + "}\n";
 }
 
 void Emitter::line(const std::string& text) {

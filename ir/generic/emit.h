@@ -39,7 +39,7 @@ public:
 private:
     struct Block {
         std::uint64_t known = 0;
-        std::string text;
+        std::string head, text;
         std::unordered_map<Expr, std::string> names;
         std::unordered_map<std::string, std::string> named;
         std::array<std::string, kMaxIndex> variable;

@@ -172,6 +172,7 @@ const Malformed malformed[] = {
     {"let x = 3\n", "syntax", 1, 5, "expected the end of the statement, found 'x'"},
     {"x = a ? b : c\n", "syntax", 1, 7, "'?' is not part of the language"},
     {"x = -> y\n", "syntax", 1, 5, "expected an expression, found '->'"},
+    {"def f():\n    \\\n\n", "syntax", 4, 1, "expected an expression, found the end of the block"},
 };
 // clang-format on
 

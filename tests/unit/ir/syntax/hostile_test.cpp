@@ -7,15 +7,9 @@
 namespace cubridge::ir::syntax {
 namespace {
 
-// Frames are several times larger under a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Frames are several times larger without optimisation and under a sanitizer.
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t stack = 4u << 20;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::size_t stack = 4u << 20;
-#else
-constexpr std::size_t stack = 512u << 10;
-#endif
 #else
 constexpr std::size_t stack = 512u << 10;
 #endif
