@@ -60,6 +60,20 @@ const std::vector<Input>& Specification::inputs() const { return state_->scalar.
 const std::string& Specification::subject() const { return state_->subject; }
 bool Specification::has_variant() const { return state_->variant.has_value(); }
 const std::string& Specification::no_variant_reason() const { return state_->no_variant_reason; }
+std::vector<int> Specification::order() const {
+    std::vector<int> all;
+    if (state_->variant) {
+        all = state_->variant->order;
+    } else {
+        for (std::size_t n = 0; n < state_->scalar.inputs.size(); ++n) all.push_back(static_cast<int>(n));
+    }
+    std::vector<int> out;
+    for (const int n : all) {
+        const Input& input = state_->scalar.inputs[static_cast<std::size_t>(n)];
+        if (n > 2 && (input.fate == Input::Fate::Operand || input.fate == Input::Fate::Bound)) out.push_back(n);
+    }
+    return out;
+}
 const Scalar& Specification::scalar() const { return state_->scalar; }
 const Variant* Specification::variant() const { return state_->variant ? &*state_->variant : nullptr; }
 int Specification::heads() const { return state_->scalar.heads; }

@@ -100,6 +100,9 @@ public:
     bool has_variant() const;
     /// Why there is no Variant; empty where there is one.
     const std::string& no_variant_reason() const;
+    /// The inputs that the subject names beyond q, k, v, in its order, as numbers of inputs(): Operands and Bounds only.
+    /// Two texts of one subject may list them differently.
+    std::vector<int> order() const;
     const Scalar& scalar() const;
     const Variant* variant() const; ///< null where there is none
     int heads() const;              ///< the number of query heads that the text computed with; 0: any

@@ -3,6 +3,7 @@
 #pragma once
 #include "cubridge/cache/lock.h"
 #include "cubridge/cache/store.h"
+#include "cubridge/ir/generic.h"
 #include "cubridge/runtime/artifact.h"
 
 namespace cubridge::runtime {
@@ -28,8 +29,11 @@ struct Report {
     std::vector<std::string> warnings;
     std::optional<Artifact> artifact;
     double total_ms = 0;
+    bool joined = false; ///< another thread or process was making it, and this run took what that one stored
+    std::string log;     ///< of a compile that failed: lines about the generated source
 
-    /// The JSON object of `cubridge adapt --json` (docs/command-line.md). `source` is the text, for nothing but columns.
+    /// The JSON object of `cubridge adapt --json` (docs/command-line.md). `source` is the text, for nothing but
+    /// columns.
     std::string json(const ir::Specification* specification, const ir::Request& request) const;
 };
 
@@ -39,8 +43,10 @@ struct AdaptOptions {
     cache::Locks* locks = nullptr;      ///< or null: no other maker is waited for
     int workers = 2;                    ///< adaptations at a time among all processes that share the locks
     cache::Deadline deadline = cache::Deadline::max();
-    std::function<bool()> cancelled;    ///< asked between and, where possible, within stages
+    std::function<bool()> cancelled; ///< asked between and, where possible, within stages
     std::function<void(const std::string& stage)> progress;
+    /// Prints the kernel; empty: ir::generic_kernel. Replaced where a kernel of one's own is to pass the pipeline.
+    std::function<ir::Result<ir::GenericKernel>(const ir::Specification&, const ir::Request&)> printer;
 };
 
 /// Looks in the store, waits for another maker of the same key or becomes it, makes, compiles and publishes. Any
@@ -51,7 +57,7 @@ Report adapt(const std::shared_ptr<const ir::Specification>& specification, cons
 /// Sizes that were not given become the defaults (head dim 128, 32 query heads on 8 KV heads), or the nearest that the
 /// specification allows (as many KV heads as query heads, one KV head, head dims 576 and 512). Says in `notes` which.
 /// `heads_kv` 0: not given. Errors: "domain" where nothing fits.
-ir::Result<ir::Request> complete(const ir::Specification& specification, ir::Request request, int& heads_q, int& heads_kv,
-                                 std::vector<std::string>& notes);
+ir::Result<ir::Request> complete(const ir::Specification& specification, ir::Request request, int& heads_q,
+                                 int& heads_kv, std::vector<std::string>& notes);
 
 } // namespace cubridge::runtime

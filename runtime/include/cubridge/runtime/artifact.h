@@ -26,6 +26,12 @@ struct BuildId {
 /// the specification's operands in their order. Fields of the request that do not change the kernel are left out.
 cache::Digest request_key(const ir::Specification& specification, const ir::Request& request);
 
+/// Names a text with its settings: of two specifications with equal ids every fact is equal.
+cache::Digest source_id(const ir::Specification& specification);
+
+/// The `places` of an artifact with this plan, made from this specification.
+std::vector<int> places_of(const ir::Specification& specification, const ir::launch::Plan& plan);
+
 /// How far an artifact was verified.
 enum class Verified { None, Executor, Gpu };
 struct Verification {
@@ -41,6 +47,10 @@ struct Artifact {
     std::vector<std::byte> cubin;
     std::string cuda;
     ir::launch::Plan plan;
+    /// For each operand of the plan its place in Specification::order(), -1 where the subject does not name it: by this
+    /// another text of the same subject finds its own operands.
+    std::vector<int> places;
+    cache::Digest specification; ///< source_id() of the text that it was made from
     std::vector<CompiledEntry> entries;
     Verification verification;
     std::int64_t created = 0; ///< Unix seconds

@@ -1,0 +1,271 @@
+// The pipeline: look up, become the one maker, print, compile, judge, keep.
+// SPDX-License-Identifier: Apache-2.0
+#include "cubridge/ir/kernel_abi.h"
+#include "cubridge/runtime/adapter.h"
+#include "cubridge/runtime/why.h"
+#include "runtime/adapter/refusal.h"
+#include "runtime/compiler/options.h"
+#include "runtime/launch/binding.h"
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace cubridge::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kPrinter[] = "generic-1";
+
+double since(Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// One run of the pipeline. Each step answers whether the next is to run; what ended it is in the report.
+class Adaptation {
+public:
+    Adaptation(const ir::Specification& specification, const ir::Request& request, const AdaptOptions& options)
+        : specification_(specification), request_(request), options_(options) {}
+
+    Report run() {
+        const auto begin = Clock::now();
+        report_.warnings = specification_.notes();
+        key_ = request_key(specification_, request_);
+        if (!look_up(false)) make();
+        report_.total_ms = since(begin);
+        return std::move(report_);
+    }
+
+private:
+    /// A stage that is recorded when it ends, as Failed unless it was said to be otherwise.
+    class Timed {
+    public:
+        Timed(Adaptation& run, std::string name) : run_(run) {
+            stage_.name = std::move(name);
+            stage_.verdict = Stage::Verdict::Failed;
+            if (run.options_.progress) run.options_.progress(stage_.name);
+        }
+        ~Timed() {
+            stage_.ms = since(begin_);
+            run_.report_.stages.push_back(std::move(stage_));
+        }
+        void ok() { stage_.verdict = Stage::Verdict::Ok; }
+        void skipped(std::string why) {
+            stage_.verdict = Stage::Verdict::Skipped;
+            stage_.reason = std::move(why);
+        }
+        void failed(std::string why) { stage_.reason = std::move(why); }
+        Timed(const Timed&) = delete;
+        Timed& operator=(const Timed&) = delete;
+
+    private:
+        Adaptation& run_;
+        Stage stage_;
+        const Clock::time_point begin_ = Clock::now();
+    };
+
+    void make() {
+        if (options_.compiler == nullptr) {
+            end(Report::Status::Rejected, why::kNotStored | why::kNoCompiler,
+                {"no_compiler", "the kernel is not stored and there is no compiler to make it", {}, "install NVRTC"});
+            return;
+        }
+        if (stopped() || !become_maker()) return;
+        if (options_.locks != nullptr && look_up(true)) return;
+        Artifact artifact;
+        if (!print(artifact) || stopped() || !compile(artifact)) return;
+        {
+            Timed stage(*this, "verify");
+            stage.skipped(artifact.verification.record);
+        }
+        keep(artifact);
+        serve(std::move(artifact), "made");
+    }
+
+    // ---- Store --------------------------------------------------------------------------------------------------
+    bool look_up(bool again) {
+        Timed stage(*this, "lookup");
+        if (options_.store == nullptr) return stage.skipped("no store"), false;
+        const bool disk = !options_.store->place().file.empty();
+        const std::string text = " text=" + source_id(specification_).hex(16);
+        const auto own = [&](const cache::Summary& s) { return s.build.ends_with(text); };
+        auto found = take(options_.store->find(key_, own));
+        if (!found) found = take(options_.store->find(key_));
+        stage.ok();
+        if (!found) return false;
+        report_.joined = again;
+        serve(std::move(*found), disk ? "store" : "memory");
+        return true;
+    }
+
+    std::optional<Artifact> take(std::optional<cache::Record> record) {
+        if (!record) return std::nullopt;
+        auto artifact = Artifact::from_record(*record);
+        if (!artifact) {
+            (void)options_.store->quarantine(record->id, artifact.error().message);
+            report_.warnings.push_back(artifact.error().message + "; made again");
+            return std::nullopt;
+        }
+        if (artifact->plan.abi != ir::abi::kKernelAbi || !binding_of(*artifact, specification_, request_, options_.printer))
+            return std::nullopt;
+        return std::move(*artifact);
+    }
+
+    void keep(Artifact& artifact) {
+        Timed stage(*this, "store");
+        auto record = artifact.to_record();
+        artifact.id = record.id;
+        if (options_.store == nullptr) return stage.skipped("no store");
+        const auto outcome = options_.store->publish(record);
+        if (!outcome) {
+            stage.failed(outcome.reason);
+            report_.warnings.push_back("the kernel was not stored: " + outcome.reason);
+        } else if (outcome.code == cache::Code::IN_MEMORY) {
+            stage.skipped("kept in memory only" + (outcome.reason.empty() ? "" : ": " + outcome.reason));
+        } else {
+            stage.ok();
+        }
+    }
+
+    // ---- One maker ------------------------------------------------------------------------------------------------
+    bool become_maker() {
+        if (options_.locks == nullptr) return true;
+        Timed stage(*this, "lock");
+        const auto held = [&](cache::Waited waited, cache::Lock& lock) {
+            if (waited.result == cache::Wait::HELD) lock = std::move(waited.lock);
+            if (waited.result == cache::Wait::TIMED_OUT) deadline("waiting for another maker of the same kernel");
+            if (waited.result == cache::Wait::CANCELLED) cancelled();
+            return waited.result == cache::Wait::HELD;
+        };
+        if (!held(options_.locks->lock(key_, options_.deadline, options_.cancelled), lock_)) return false;
+        if (!held(options_.locks->slot(options_.workers, options_.deadline, options_.cancelled), slot_)) return false;
+        stage.ok();
+        return true;
+    }
+
+    // ---- Making -----------------------------------------------------------------------------------------------------
+    bool print(Artifact& artifact) {
+        Timed stage(*this, "generic");
+        auto kernel = options_.printer ? options_.printer(specification_, request_)
+                                       : ir::generic_kernel(specification_, request_);
+        if (!kernel) {
+            const auto& error = kernel.error();
+            stage.failed(error.message);
+            end(Report::Status::Rejected, reasons_of_refusal(specification_, request_, error), error);
+            return false;
+        }
+        artifact.cuda = std::move(kernel->cuda);
+        artifact.plan = std::move(kernel->plan);
+        artifact.places = places_of(specification_, artifact.plan);
+        artifact.key = key_;
+        artifact.arch = request_.arch;
+        artifact.subject = specification_.subject();
+        artifact.specification = source_id(specification_);
+        artifact.created = static_cast<std::int64_t>(std::time(nullptr));
+        stage.ok();
+        return true;
+    }
+
+    bool compile(Artifact& artifact) {
+        Timed stage(*this, "compile");
+        CompileJob job;
+        job.source = artifact.cuda;
+        job.name = "generic.cu";
+        job.arch = request_.arch;
+        if (options_.deadline != cache::Deadline::max())
+            job.deadline =
+                std::max(std::chrono::milliseconds(1),
+                         std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline - Clock::now()));
+        auto result = options_.compiler->compile(job);
+        if (!result) return refuse(stage, result.fault());
+        artifact.cubin = std::move(result->cubin);
+        artifact.entries = std::move(result->entries);
+        artifact.build = {"generic",        fmt::format("{} abi-{}", kPrinter, ir::abi::kKernelAbi),           "", "",
+                          result->compiler, fmt::format("{}", fmt::join(standing_options(request_.arch), " "))};
+        return gate(stage, artifact);
+    }
+
+    bool refuse(Timed& stage, const Fault& fault) {
+        stage.failed(fault.message);
+        report_.log = fault.detail;
+        ir::Error error{fault.kind, fault.message, {}, fault.hint};
+        if (fault.kind == "no_compiler")
+            end(Report::Status::Rejected, why::kNotStored | why::kNoCompiler, std::move(error));
+        else if (fault.kind == "arch")
+            end(Report::Status::Rejected, why::kArch, std::move(error));
+        else
+            end(Report::Status::Failed, why::kFailed, std::move(error));
+        return false;
+    }
+
+    /// Every entry of the plan is in the cubin. Spills cost a generic kernel nothing that matters: they are only said.
+    bool gate(Timed& stage, const Artifact& artifact) {
+        for (const auto& entry : artifact.plan.entries) {
+            const auto it = std::find_if(artifact.entries.begin(), artifact.entries.end(),
+                                         [&](const auto& e) { return e.name == entry.name; });
+            if (it == artifact.entries.end()) {
+                stage.failed(fmt::format("the compiler reports no entry {}", entry.name));
+                end(Report::Status::Failed, why::kFailed,
+                    {"compile", fmt::format("the compiled kernel has no entry {}", entry.name), {}, "please report"});
+                return false;
+            }
+            if (it->spill_stores + it->spill_loads != 0)
+                report_.warnings.push_back(fmt::format("{} spills {} bytes of stores and {} of loads", entry.name,
+                                                       it->spill_stores, it->spill_loads));
+        }
+        stage.ok();
+        return true;
+    }
+
+    // ---- Ends -------------------------------------------------------------------------------------------------------
+    void serve(Artifact artifact, const char* tier) {
+        report_.tier = tier;
+        const bool exact = artifact.build.made_by != "generic",
+                   verified = artifact.verification.level != Verified::None;
+        report_.reasons = (exact ? 0u : +why::kVariant) | (verified ? 0u : +why::kUnverified);
+        report_.status = report_.reasons == 0 ? Report::Status::Ready : Report::Status::Fallback;
+        report_.artifact = std::move(artifact);
+    }
+    void end(Report::Status status, std::uint32_t reasons, ir::Error error) {
+        report_.status = status;
+        report_.reasons = reasons;
+        report_.error = std::move(error);
+    }
+    void deadline(const std::string& where) {
+        end(Report::Status::Failed, why::kBudget, {"deadline", "the deadline passed " + where, {}, "ask again later"});
+    }
+    void cancelled() {
+        end(Report::Status::Failed, why::kFailed, {"cancelled", "the adaptation was cancelled", {}, ""});
+    }
+    bool stopped() {
+        if (options_.cancelled && options_.cancelled()) return cancelled(), true;
+        if (Clock::now() >= options_.deadline) return deadline("before the next stage"), true;
+        return false;
+    }
+
+    const ir::Specification& specification_;
+    const ir::Request& request_;
+    const AdaptOptions& options_;
+    cache::Digest key_;
+    cache::Lock lock_, slot_;
+    Report report_;
+};
+
+} // namespace
+
+Report adapt(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
+             const AdaptOptions& options) {
+    try {
+        return Adaptation(*specification, request, options).run();
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& e) {
+        Report report;
+        report.reasons = why::kFailed;
+        report.error = ir::Error{"internal", std::string("adapting failed: ") + e.what(), {}, "please report the text"};
+        return report;
+    }
+}
+
+} // namespace cubridge::runtime
