@@ -251,14 +251,7 @@ std::string Emitter::function(Expr e) {
         case Op::Div: return "__fdiv_rn(" + x[0] + ", " + x[1] + ")";
         case Op::Sqrt: return "__fsqrt_rn(" + x[0] + ")";
         case Op::Rsqrt: return "__fdiv_rn(1.0f, __fsqrt_rn(" + x[0] + "))";
-        case Op::Pow: { // PyTorch takes these exponents apart
-            const std::string square = "__fmul_rn(" + x[0] + ", " + x[0] + ")";
-            const double by = is_const(e->args[1]) ? e->args[1]->real : 0;
-            if (by == 2) return square;
-            if (by == 3) return "__fmul_rn(" + square + ", " + x[0] + ")";
-            if (by == -2) return "__fdiv_rn(1.0f, " + square + ")";
-            break;
-        }
+        case Op::Pow: return "cb_pow_rn(" + x[0] + ", " + x[1] + ")";
         default: break;
         }
     }

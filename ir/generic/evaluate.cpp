@@ -11,6 +11,10 @@ double extreme(bool most, double a, double b) {
     return a != a || (most ? a > b : a < b) ? a : b;
 }
 
+double typed(Type t, double x) {
+    return t == Type::Bool ? (x != 0 ? 1 : 0) : t == Type::F32 ? static_cast<double>(static_cast<float>(x)) : x;
+}
+
 } // namespace
 
 double reduced(ReduceOp op, double a, double b) {
@@ -40,14 +44,14 @@ double reduced_none(ReduceOp op, Type type) {
     return inf;
 }
 
-double Evaluator::sum(Expr e) {
+double PointEvaluator::sum(Expr e) {
     double s = e->type == Type::Int ? static_cast<double>(e->integer) : e->real;
     for (std::size_t k = 0; k < e->args.size(); ++k)
         s += (e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]) * value(e->args[k]);
     return s;
 }
 
-double Evaluator::product(Expr e) {
+double PointEvaluator::product(Expr e) {
     double over = 1, under = 1;
     for (std::size_t k = 0; k < e->args.size(); ++k) {
         const double x = value(e->args[k]), power = std::fabs(static_cast<double>(e->num[k]));
@@ -62,7 +66,7 @@ double Evaluator::product(Expr e) {
     return over / under;
 }
 
-double Evaluator::reduce(Expr e) {
+double PointEvaluator::reduce(Expr e) {
     const std::int64_t extent = integer(e->args[1]);
     auto& variable = bound_[static_cast<std::size_t>(e->number)];
     const std::int64_t before = variable;
@@ -72,25 +76,25 @@ double Evaluator::reduce(Expr e) {
     return r;
 }
 
-double Evaluator::cast(Expr e) {
+double PointEvaluator::cast(Expr e) {
     const double x = value(e->args[0]);
     if (e->type == Type::F32) return static_cast<double>(static_cast<float>(x));
     if (e->type != Type::Int) return x;
     return x != x ? 0 : std::clamp(std::trunc(x), -9.2e18, 9.2e18);
 }
 
-double Evaluator::value(Expr e) {
+double PointEvaluator::value(Expr e) {
     const auto at = [&](std::size_t k) { return value(e->args[k]); };
     switch (e->kind) {
     case Kind::Const: return e->type == Type::Bool || e->type == Type::Int ? static_cast<double>(e->integer) : e->real;
     case Kind::Index: return static_cast<double>(index[static_cast<std::size_t>(e->number)]);
     case Kind::Bound: return static_cast<double>(bound_[static_cast<std::size_t>(e->number)]);
     case Kind::Dim: return static_cast<double>(dim(e->number));
-    case Kind::Arg: return arg(e);
+    case Kind::Arg: return typed(e->type, arg(e));
     case Kind::Load: {
         std::vector<std::int64_t> where;
         for (const Expr a : e->args) where.push_back(integer(a));
-        return load(e, where);
+        return typed(e->type, load(e, where));
     }
     case Kind::Table: {
         const ConstTable& t = pool->table(e->number);

@@ -9,7 +9,7 @@
 
 namespace cubridge::ir::generic {
 
-class Evaluator {
+class PointEvaluator {
 public:
     std::function<std::int64_t(int dim)> dim;
     std::function<double(Expr load, std::span<const std::int64_t> at)> load; ///< indices as computed, not clamped

@@ -31,7 +31,10 @@ struct Kernel {
     int steps_per_launch = 0, steps_per_row = 0;
 };
 
-/// Errors: "domain" where the request contradicts a fact of the Scalar, "unsupported" where a step cannot be printed.
+/// Any layout, f64 with any types (float64 tensors too). The Scalar's pool is only read: any thread, also for one
+/// Scalar. Conditions are on what a host knows; facts that hang on values of inputs are not checked, indices are
+/// clamped. Errors: "domain" where the request contradicts a fact of the Scalar, "unsupported" where a step cannot be
+/// printed.
 Result<Kernel> print(const Scalar& scalar, const Request& request, const Options& options = {});
 
 } // namespace cubridge::ir::generic

@@ -80,6 +80,7 @@ private:
         std::string out =
             "// Attention, printed from its specification by CuBridge's generic printer: argument block " +
             std::to_string(abi::kKernelAbi) + ".\n";
+        out += "#ifdef __CUDACC__\n#pragma nv_diag_suppress 177, 550 // what a kernel does not use\n#endif\n";
         out += "#ifndef CB_THREADS\n#define CB_THREADS " + std::to_string(p_.options.threads) + "\n#endif\n";
         out += "#ifndef CB_ENTRY\n#define CB_ENTRY extern \"C\" __global__ __launch_bounds__(CB_THREADS)\n#endif\n";
         out += std::string("typedef ") + (p_.options.f64 ? "double" : "float") + " cb_real;\n\n";

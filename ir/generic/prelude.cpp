@@ -34,6 +34,15 @@ template <class T> CB_FN T cb_power(T x, int n) {
     for (int k = 1; k < n; ++k) r *= x;
     return r;
 }
+// float32 as written, rounded where PyTorch rounds: it takes these exponents apart.
+CB_FN float cb_pow_rn(float a, float b) {
+    if (b == 0.5f) return __fsqrt_rn(a);
+    if (b == -0.5f) return __fdiv_rn(1.0f, __fsqrt_rn(a));
+    if (b == 2.0f) return __fmul_rn(a, a);
+    if (b == 3.0f) return __fmul_rn(__fmul_rn(a, a), a);
+    if (b == -2.0f) return __fdiv_rn(1.0f, __fmul_rn(a, a));
+    return (float)pow((double)a, (double)b);
+}
 // To an integer, towards zero; what does not fit stays at the end, NaN is 0.
 template <class T> CB_FN long long cb_trunc(T x) {
     if (!(x > (T)-9.2e18)) return x != x ? 0 : -9223372036854775807ll - 1;

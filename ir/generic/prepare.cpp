@@ -57,14 +57,26 @@ std::string described(const Fact& f) {
     fail("domain", "the request contradicts '" + described(f) + "', which the text demands", f.span);
 }
 
+bool reads_input(Expr e) {
+    if (e->kind == Kind::Arg || e->kind == Kind::Load) return true;
+    for (const Expr a : e->args)
+        if (reads_input(a)) return true;
+    return false;
+}
+
 void add_condition(Prepared& p, const Fact& f, Import& global, Import& local) {
+    // What hangs on an input's value may lie on the device: PyTorch would raise, a kernel clamps its indices.
+    if (reads_input(f.left) || reads_input(f.right)) return;
     // Where heads are given, what the text computes with their number is decided here, for the whole model.
     const Expr l = global(f.left), r = global(f.right);
     const Expr distance = p.pool->sub(l, r);
     switch (f.kind) {
     case Fact::Kind::Equal:
         if (is_int(distance, 0)) return;
-        if (is_const(distance)) contradiction(f);
+        // There is at least one head: a multiple of the units is never 0.
+        if (is_const(distance) || multiple_of(distance, p.pool->dim(kUnits)) ||
+            multiple_of(p.pool->sub(r, l), p.pool->dim(kUnits)))
+            contradiction(f);
         break;
     case Fact::Kind::AtLeast:
         if (is_const(distance)) {

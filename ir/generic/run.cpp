@@ -192,7 +192,7 @@ private:
     Program program_;
     const Prepared& p_;
     const abi::cb_args& a_;
-    Evaluator eval_;
+    PointEvaluator eval_;
     std::vector<std::unordered_map<Key, double, Hash>> tables_;
     std::int64_t divisor_ = 1;
 };

@@ -276,22 +276,30 @@ private:
         return e->type != Type::Bool && (at.per_row || (rate & kRow) == 0);
     }
 
-    /// The factors of a product that vary with `inner` alone, and those of the row, taken together into one step.
+    /// Factors of a product taken together into steps: those without the row (a key's transform), then those that vary
+    /// with `inner` alone and those of the row (a weight and its normaliser).
     Expr grouped(Expr x, const Place& at, std::uint64_t loops, std::uint64_t inner, Costs& cost) {
+        if (at.per_row)
+            x = group(x, at, inner, cost, kWorthAPrologue, [](std::uint64_t rate) { return (rate & kRow) == 0; });
+        return group(x, at, inner, cost, at.per_row ? kWorthARow : kWorthAPrologue, [&](std::uint64_t rate) {
+            return (rate & loops & ~inner) == 0 && (!at.per_row || (rate & inner) == 0 || (rate & kRow) != 0);
+        });
+    }
+
+    template <class In>
+    Expr group(Expr x, const Place& at, std::uint64_t inner, Costs& cost, int worth, const In& belongs) {
+        if (x->kind != Kind::Product) return x;
         std::vector<ExprPool::Power> group, rest;
-        bool any = false;
+        bool varies = false;
         for (std::size_t k = 0; k < x->args.size(); ++k) {
             const std::uint64_t rate = program_.rate(x->args[k]);
-            const bool in =
-                (rate & loops & ~inner) == 0 && (at.per_row ? (rate & inner) == 0 || (rate & kRow) != 0 : true);
-            any = any || (in && (rate & inner) != 0);
+            const bool in = belongs(rate);
+            varies = varies || (in && (rate & inner) != 0);
             (in ? group : rest).push_back({x->args[k], x->num[k], x->den[k]});
         }
-        if (!any || rest.empty() || group.size() < 2) return x;
+        if (!varies || rest.empty() || group.size() < 2) return x;
         const Expr together = pool().product(x->type, group);
-        if (cost(together) < (at.per_row ? kWorthARow : kWorthAPrologue) ||
-            !storable(together, at, program_.rate(together)))
-            return x;
+        if (cost(together) < worth || !storable(together, at, program_.rate(together))) return x;
         rest.push_back({use(together, at), 1, 1});
         return pool().product(x->type, std::move(rest));
     }

@@ -4,8 +4,7 @@
 #pragma once
 #include <cstddef>
 
-#define CUBRIDGE_KERNEL_ABI_DEFINE(...)                                                                                \
-    __VA_ARGS__ inline constexpr char kKernelAbiDefinition[] = #__VA_ARGS__;
+#define CUBRIDGE_KERNEL_ABI_DEFINE(...) __VA_ARGS__ inline constexpr char kKernelAbiDefinition[] = #__VA_ARGS__;
 
 namespace cubridge::ir::abi {
 

@@ -137,8 +137,8 @@ struct Problem {
     std::int64_t heads_out() { return constant(scalar.out[0].shape[1]); }
     std::int64_t constant(Expr e) { return direct(0).integer(e); }
 
-    Evaluator direct(std::int64_t b) {
-        Evaluator e;
+    PointEvaluator direct(std::int64_t b) {
+        PointEvaluator e;
         e.pool = scalar.pool.get();
         const bool tail = request.rows == Request::Rows::Tail;
         e.dim = [this, b, tail](int d) -> std::int64_t {
@@ -200,7 +200,7 @@ struct Problem {
         for (std::int64_t b = 0; b < args.requests; ++b)
             for (std::int64_t h = 0; h < local_heads_out(); ++h)
                 for (std::int64_t t = 0; t < args.max_q; ++t) {
-                    Evaluator e = direct(b);
+                    PointEvaluator e = direct(b);
                     const std::int64_t i = tail ? t + keys(b) - args.max_q : t;
                     e.index = {b, h + args.head_begin * local_heads_out() / args.heads_q, i, 0};
                     bool none = i < 0;
