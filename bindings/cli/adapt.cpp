@@ -60,7 +60,6 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
         return fail(std::move(a), Report::Status::Failed, parsed.error(), kNotAccepted);
     }
     a.specification = *parsed;
-    a.chosen = a.specification->notes();
     a.request.arch = machine.arch();
     int heads_q = options.heads_q, heads_kv = options.heads_kv;
     auto completed = runtime::complete(*a.specification, a.request, heads_q, heads_kv, a.chosen);
@@ -79,6 +78,7 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
     a.report.stages.insert(a.report.stages.begin(), parse);
     a.report.total_ms = clock.ms();
     a.report.warnings.insert(a.report.warnings.end(), a.chosen.begin(), a.chosen.end());
+    a.chosen.insert(a.chosen.begin(), a.specification->notes().begin(), a.specification->notes().end());
     if (a.report.status == Report::Status::Failed || a.report.status == Report::Status::Rejected)
         a.status = status_of_kind(a.report.error ? a.report.error->kind : "");
     return a;
