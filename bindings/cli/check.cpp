@@ -44,6 +44,7 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     runtime::CheckOptions how;
     how.seed = options.seed;
     how.cases = options.cases;
+    how.small = options.small;
     how.heads_q = options.heads_q;
     how.heads_kv = options.heads_kv;
     how.progress = [&](const std::string& line) { progress.line(word + ": " + line); };

@@ -144,6 +144,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
         else if (name == "--json") flag(o.json);
         else if (name == "--quiet") flag(o.quiet);
         else if (name == "--gpu") flag(o.gpu);
+        else if (name == "--small") flag(o.small);
         else if (name == "--seed") o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0});
         else if (name == "--cases") o.cases = whole(value(), name, 1, 40);
         else if (name == "--resume") o.resume = value();

@@ -24,7 +24,7 @@ struct Options {
     std::string resume;               ///< check: file of JSON lines
     std::uint64_t seed = 1;
     int cases = 40;
-    bool gpu = false, json = false, quiet = false;
+    bool gpu = false, small = false, json = false, quiet = false;
 };
 
 /// Throws Usage. `arguments` without the program's name.

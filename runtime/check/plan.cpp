@@ -32,7 +32,7 @@ public:
         }
         const int real = static_cast<int>(std::count_if(plan_.units.begin(), plan_.units.end(), [](const Unit& u) { return u.real; }));
         const int small = static_cast<int>(plan_.units.size()) - real;
-        const int at_real = small == 0 ? options_.cases : std::min(kRealCases, options_.cases / 2);
+        const int at_real = options_.small && small > 0 ? 0 : small == 0 ? options_.cases : std::min(kRealCases, options_.cases / 2);
         cases(0, small, options_.cases - at_real);
         cases(small, real, at_real);
         return std::move(plan_);
@@ -136,7 +136,7 @@ private:
         if (count == 0 || most <= 0) return;
         const bool real = plan_.units[static_cast<std::size_t>(first)].real;
         // The CPU alone evaluates up to 65 keys, and the text at the real head dims not much more.
-        const int classes = real || !options_.driver ? 3 : static_cast<int>(kLengths.size());
+        const int classes = real || options_.small || !options_.driver ? 3 : static_cast<int>(kLengths.size());
         const auto levels = std::vector<int>{count, classes, classes, 3, 2, static_cast<int>(Lay::Count), static_cast<int>(Lay::Count), static_cast<int>(Contents::Count), static_cast<int>(Integers::Count), 2, 2};
         const auto rows = pairwise(levels, most, options_.seed + static_cast<std::uint64_t>(first), [&](const std::vector<int>& row) { return make(row, first, 0).has_value(); });
         int turn = 0;
@@ -165,9 +165,9 @@ private:
         c.B = at(3) + 1;
         if (!heads(r.group, 1 + (turn + at(3)) % 2, c)) return std::nullopt;
         if (!c.small() && c.Hq > 8 && scalar_.heads == 0) c.Hk = 1, c.Hq = r.group;
-        if (at(4) == 1) // lengths of their own: the whole, one, and somewhere between
+        if (at(4) == 1) // lengths of their own: one short, whole or less than the queries, none or half
             for (std::int64_t b = 0; b < c.B; ++b)
-                c.kv_len.push_back(b == 0 ? std::max<std::int64_t>(1, c.Sk - 1) : b == 1 ? (tail ? std::min<std::int64_t>(c.Sk, c.Sq / 2) : c.Sk) : (c.Sk + 1) / 2);
+                c.kv_len.push_back(b == 0 ? std::max<std::int64_t>(1, c.Sk - 1) : b == 1 ? (tail ? std::min<std::int64_t>(c.Sk, c.Sq / 2) : c.Sk) : turn % 2 == 0 ? 0 : (c.Sk + 1) / 2);
         c.q = static_cast<Lay>(at(5));
         c.kv = static_cast<Lay>(at(6));
         c.contents = static_cast<Contents>(at(7));

@@ -16,6 +16,7 @@ namespace cubridge::runtime {
 struct CheckOptions {
     std::uint64_t seed = 1; ///< of the plan and of every number; the same seed is the same run
     int cases = 40;         ///< at most
+    bool small = false;     ///< only lengths of up to 65 and small head dims, for slow tools around the program
     int threads = 0;        ///< for references and compiles; 0: as many as there are cores
     /// Sizes that were given; 0: whatever the text allows. As in complete().
     int heads_q = 0, heads_kv = 0;
