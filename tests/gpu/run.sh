@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Builds the GPU programs into a folder that runs on any x86-64 Linux with a GPU, and runs them there.
 #   tests/gpu/run.sh build               make build/gpu/
-#   tests/gpu/run.sh check [program...]  run build/gpu/gpu_* (or only those named); nothing is built
+#   tests/gpu/run.sh check [--specs DIR] [program...]
+#                                        run build/gpu/gpu_* (or only those named), then `cubridge check --gpu` for every
+#                                        option set of tests/corpus/options.json whose file is in DIR (../shared/specs),
+#                                        then some of it under compute-sanitizer; nothing is built. `cubridge` as a
+#                                        program means the specifications
 #   tests/gpu/run.sh                     build, then check if there is a GPU
-# The record of a run goes to $OUT if it is set, else to tests/gpu/results/: <gpu>.json. CUBRIDGE_CHECK_TIMEOUT: seconds a
-# program may take (300). Exit status: 0 all passed, 1 something failed, 2 usage, 77 no GPU here.
+# The records of a run go to $OUT if it is set, else to tests/gpu/results/: <gpu>.json of the programs, <gpu>-check.json of
+# the specifications. CUBRIDGE_CHECK_TIMEOUT: seconds a program may take (300). Exit status: 0 all passed, 1 something
+# failed, 2 usage, 77 no GPU here.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 
@@ -27,19 +32,31 @@ theirs() {
     esac
 }
 
+# options.json as lines: specification, name of the option set, its arguments; separated by tabs.
+option_sets() {
+    python3 - "$root/tests/corpus/options.json" <<'END'
+import json, sys
+for specification, sets in json.load(open(sys.argv[1])).items():
+    for one in sets:
+        print(specification, one["name"], *one["args"], sep="\t")
+END
+}
+
 build() {
     local program name path
     mkdir -p "$root/build"
     cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCUBRIDGE_DEVELOPER=ON >"$tree.log" 2>&1 ||
         { cat "$tree.log" >&2 && quit 1 "configuring failed"; }
-    cmake --build "$tree" --target gpu_programs
+    cmake --build "$tree" --target gpu_programs cubridge_cli
     rm -rf "$folder"
     mkdir -p "$folder"
     for program in "$tree"/gpu/gpu_*; do
         strip -o "$folder/${program##*/}" "$program"
     done
+    strip -o "$folder/cubridge" "$tree/bindings/cli/cubridge"
+    option_sets >"$folder/option-sets"
     # ldd follows the libraries' own needs too, so one round is enough.
-    for program in "$folder"/gpu_*; do
+    for program in "$folder"/gpu_* "$folder/cubridge"; do
         ldd "$program" | while read -r name _ path _; do
             if [ "${path:-}" = not ]; then quit 1 "$name is missing here"; fi
             if [ ! -f "${path:-}" ] || theirs "$name" || [ -e "$folder/$name" ]; then continue; fi
@@ -78,17 +95,89 @@ record() { # <rows file> <record file>
     } >"$2"
 }
 
+slug() {
+    local text
+    text=$(printf '%s' "${gpu:-gpu}" | tr '[:upper:]' '[:lower:]' | tr -cs 'a-z0-9' '-')
+    printf '%s' "${text%-}"
+}
+
+# One JSON line of the command for each option set; $all gets a row as for a program's check.
+specifications() { # <folder of specifications>
+    local specs=$1 specification name args line status verdict begin dtype
+    local rows=0 lines
+    lines=$(mktemp)
+    begin=$(date +%s)
+    while IFS=$'\t' read -r -a args; do
+        specification=${args[0]} name=${args[1]}
+        [ -f "$specs/${specification%%:*}" ] || continue
+        for dtype in bf16 fp16 fp32; do
+            # Every option set in the type that serving uses; the first of each file in the others too.
+            if [ "$dtype" != bf16 ] && [ "$specification" = "${previous:-}" ]; then continue; fi
+            status=0
+            line=$(LD_LIBRARY_PATH="$folder" timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$folder/cubridge" check \
+                "$specs/$specification" --gpu --json --quiet --cache '' --dtype "$dtype" "${args[@]:2}" 2>"$lines.err") || status=$?
+            verdict=failed
+            if [ "$status" = 0 ]; then verdict=passed; fi
+            if [ -z "$line" ]; then line="{\"failures\": [$(quoted "ended with status $status: $(tail -n 3 "$lines.err")")]}"; fi
+            printf '    { "specification": %s, "option_set": %s, "dtype": "%s", "status": %s, "result": %s }\n' \
+                "$(quoted "$specification")" "$(quoted "$name")" "$dtype" "$status" "$line" >>"$lines"
+            say "$verdict  $specification ($name, $dtype)$([ "$status" = 0 ] || printf ': status %s, %s' "$status" "$line")"
+            printf 'cubridge\t%s\t0\t%s (%s, %s)\n' "$verdict" "$specification" "$name" "$dtype" >>"$all"
+            rows=$((rows + 1))
+        done
+        previous=$specification
+    done <"$folder/option-sets"
+    mkdir -p "$results"
+    {
+        printf '{\n  "date": %s,\n' "$(quoted "$(date -u +%Y-%m-%dT%H:%M:%SZ)")"
+        printf '  "gpu": %s,\n  "driver": %s,\n' "$(quoted "$gpu")" "$(quoted "$(gpu_driver || true)")"
+        printf '  "commit": %s,\n  "seconds": %s,\n' "$(quoted "$(cat "$folder/commit" 2>/dev/null || say unknown)")" "$(($(date +%s) - begin))"
+        printf '  "memcheck": %s,\n  "rows": [\n' "$(quoted "$(memcheck "$specs")")"
+        paste -sd, "$lines" | sed 's/ },    { "spec/ },\n    { "spec/g'
+        printf '  ]\n}\n'
+    } >"$results/$(slug)-check.json"
+    rm -f "$lines" "$lines.err"
+    say "$rows checks of specifications in $(($(date +%s) - begin)) s; record: $results/$(slug)-check.json"
+}
+
+# One process over the small cases of every specification under compute-sanitizer; prints the verdict. A sanitizer that
+# refuses the device leaves the question open.
+memcheck() { # <folder of specifications>
+    local tool words=() specification output status=0
+    tool=$(command -v compute-sanitizer || printf '%s' "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
+    if [ ! -x "$tool" ]; then say "open: compute-sanitizer is not on this machine" && return; fi
+    while IFS= read -r specification; do
+        if [ -f "$1/${specification%%:*}" ]; then words+=("$1/$specification"); fi
+    done < <(cut -f1 "$folder/option-sets" | uniq)
+    output=$(LD_LIBRARY_PATH="$folder" timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$tool" --tool memcheck --error-exitcode 99 \
+        "$folder/cubridge" check --gpu --small --cases 8 --quiet --cache '' "${words[@]}" 2>&1) || status=$?
+    case $output in
+    *'ERROR SUMMARY: 0 errors'*) if [ "$status" -le 5 ]; then say "passed: ${#words[@]} specifications, 0 errors" && return; fi ;;
+    *'not supported'* | *'nable to'* | *'initialization failed'*) say "open: $(printf '%s' "$output" | grep -m 1 -i -e 'not supported' -e 'unable to' -e 'failed')" && return ;;
+    esac
+    printf 'cubridge\tfailed\t0\tcompute-sanitizer memcheck\n' >>"$all"
+    say "failed (status $status): $(printf '%s' "$output" | grep -m 3 -e '=====' -e 'wrong' | tr '\n' ' ')"
+}
+
 check() {
-    local programs=("$@") program name status rows all results slug failed passed
+    local specs=$root/../shared/specs
+    if [ "${1:-}" = --specs ]; then
+        [ -d "${2:-}" ] || quit 2 "--specs needs a folder"
+        specs=$2
+        shift 2
+    fi
+    local programs=("$@") program name status rows failed passed
     gpu=''
     [ -d "$folder" ] || quit 2 "$folder is missing: run '$0 build' where the compiler is, and bring it here"
-    if [ $# = 0 ]; then programs=("$folder"/gpu_*); fi
+    if [ $# = 0 ]; then programs=("$folder"/gpu_* cubridge); fi
+    results=${OUT:-$root/tests/gpu/results}
     all=$(mktemp)
     rows=$(mktemp)
     # shellcheck disable=SC2064
     trap "rm -f '$all' '$rows'" EXIT
     for program in "${programs[@]}"; do
         name=${program##*/}
+        if [ "$name" = cubridge ]; then continue; fi # below
         [ -x "$folder/$name" ] || quit 2 "there is no program $name in $folder"
         : >"$rows"
         status=0
@@ -104,14 +193,18 @@ check() {
         *) if ! grep -q '^failed' "$rows"; then printf '%s\tfailed\t0\tended with status %s\n' "$name" "$status" >>"$all"; fi ;;
         esac
     done
-    if [ ! -s "$all" ]; then exit 77; fi # every program said that there is no GPU
-    results=${OUT:-$root/tests/gpu/results}
+    if [ -z "$gpu" ]; then gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader -i 0 2>/dev/null | head -n 1 || true); fi
+    if [ ! -s "$all" ] && [ -z "$gpu" ]; then exit 77; fi # every program said that there is no GPU
     mkdir -p "$results"
-    slug=$(printf '%s' "${gpu:-gpu}" | tr '[:upper:]' '[:lower:]' | tr -cs 'a-z0-9' '-')
-    record "$all" "$results/${slug%-}.json"
+    if [ -s "$all" ]; then record "$all" "$results/$(slug).json"; fi
+    case " ${programs[*]##*/} " in
+    *' cubridge '*)
+        if [ -d "$specs" ]; then specifications "$specs"; else say "no specifications: there is no folder $specs"; fi
+        ;;
+    esac
     failed=$(cut -f2 "$all" | grep -cx failed || true)
     passed=$(cut -f2 "$all" | grep -cx passed || true)
-    say "summary: $passed passed, $failed failed on ${gpu:-an unnamed GPU}; record: $results/${slug%-}.json"
+    say "summary: $passed passed, $failed failed on ${gpu:-an unnamed GPU}; records: $results"
     [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
 
@@ -125,5 +218,5 @@ check)
     build
     check
     ;;
-*) quit 2 "usage: $0 [build | check [program...]]" ;;
+*) quit 2 "usage: $0 [build | check [--specs DIR] [program...]]" ;;
 esac

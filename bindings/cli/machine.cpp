@@ -1,0 +1,87 @@
+// Store, compiler and GPU of this machine. SPDX-License-Identifier: Apache-2.0
+#include "bindings/cli/machine.h"
+#include <cstdlib>
+#include <mutex>
+
+namespace cubridge::cli {
+
+namespace {
+
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+// Any thread, like every Compiler.
+class LateCompiler : public runtime::Compiler {
+public:
+    runtime::Outcome<runtime::CompileResult> compile(const runtime::CompileJob& job) override { return real().compile(job); }
+    runtime::Outcome<std::string> identity() override { return real().identity(); }
+    std::string location() const override { return real_ ? real_->location() : ""; }
+
+private:
+    runtime::Compiler& real() {
+        std::call_once(once_, [this] {
+            auto opened = runtime::open_nvrtc(nvrtc_settings());
+            real_ = opened ? *opened : runtime::no_compiler(opened.fault());
+        });
+        return *real_;
+    }
+    std::once_flag once_;
+    std::shared_ptr<runtime::Compiler> real_;
+};
+
+} // namespace
+
+runtime::NvrtcSettings nvrtc_settings() {
+    runtime::NvrtcSettings settings;
+    settings.file = environment("CUBRIDGE_NVRTC");
+    for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+        if (const std::string folder = environment(name); !folder.empty()) {
+            settings.folders.push_back(folder + "/lib64");
+            settings.folders.push_back(folder + "/targets/x86_64-linux/lib");
+        }
+    if (const std::string wheels = environment("CUBRIDGE_CUDA_WHEELS"); !wheels.empty()) settings.folders.push_back(wheels);
+    return settings;
+}
+
+cache::Store& Machine::store() {
+    if (store_) return *store_;
+    cache::OpenOptions open;
+    open.folder = options_.cache;
+    open.environment = {environment("XDG_CACHE_HOME"), environment("HOME")};
+    open.warn = [this](const cache::Warning& w) {
+        complaints_.push_back(w.message);
+        progress_.line(progress_.paint(Colour::Warning, "warning: ") + w.message);
+    };
+    store_ = cache::open_store(std::move(open));
+    return *store_;
+}
+
+cache::Locks& Machine::locks() {
+    if (!locks_) locks_ = std::make_unique<cache::Locks>(store().place().folder);
+    return *locks_;
+}
+
+std::shared_ptr<runtime::Compiler> Machine::compiler() {
+    if (!compiler_) compiler_ = std::make_shared<LateCompiler>();
+    return compiler_;
+}
+
+const runtime::Outcome<runtime::Device>& Machine::gpu() {
+    if (gpu_) return *gpu_;
+    auto driver = runtime::Driver::open();
+    if (!driver) gpu_ = driver.fault();
+    else {
+        driver_ = *driver;
+        gpu_ = driver_->device(0);
+    }
+    return *gpu_;
+}
+
+std::string Machine::arch() {
+    if (!options_.request.arch.empty()) return options_.request.arch;
+    return gpu() ? gpu()->arch : "sm_90a";
+}
+
+} // namespace cubridge::cli

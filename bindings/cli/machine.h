@@ -1,0 +1,44 @@
+// What a command works with on this machine: the store, the compiler, the GPU. Each is opened when it is first asked
+// for. SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "bindings/cli/options.h"
+#include "bindings/cli/terminal.h"
+#include "cubridge/cache/lock.h"
+#include "cubridge/cache/open_store.h"
+#include "cubridge/runtime/compiler.h"
+#include "cubridge/runtime/driver.h"
+#include <memory>
+
+namespace cubridge::cli {
+
+class Machine {
+public:
+    Machine(const Options& options, const Terminal& progress) : options_(options), progress_(progress) {}
+
+    cache::Store& store();
+    cache::Locks& locks();
+    /// Opens NVRTC with its first compile: a kernel that is stored needs none.
+    std::shared_ptr<runtime::Compiler> compiler();
+    /// The driver's first GPU, or why there is none.
+    const runtime::Outcome<runtime::Device>& gpu();
+    std::shared_ptr<runtime::Driver> driver() { return gpu(), driver_; }
+    /// Of the request, of the GPU, or sm_90a.
+    std::string arch();
+    /// What stores and compilers complained about, as lines.
+    const std::vector<std::string>& complaints() const { return complaints_; }
+
+private:
+    const Options& options_;
+    const Terminal& progress_;
+    std::unique_ptr<cache::Store> store_;
+    std::unique_ptr<cache::Locks> locks_;
+    std::shared_ptr<runtime::Compiler> compiler_;
+    std::shared_ptr<runtime::Driver> driver_;
+    std::optional<runtime::Outcome<runtime::Device>> gpu_;
+    std::vector<std::string> complaints_;
+};
+
+/// $CUBRIDGE_NVRTC and $CUDA_HOME, as the command hands them to the library, which reads no environment itself.
+runtime::NvrtcSettings nvrtc_settings();
+
+} // namespace cubridge::cli

@@ -1,0 +1,285 @@
+// Running a plan: references on all cores, kernels on the GPU, verdicts. SPDX-License-Identifier: Apache-2.0
+#include "cubridge/runtime/check.h"
+#include "runtime/check/gpu.h"
+#include "runtime/check/inputs.h"
+#include "runtime/check/judge.h"
+#include "runtime/check/kernels.h"
+#include "runtime/check/plan.h"
+#include "runtime/check/pool.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+#include <mutex>
+#include <thread>
+
+namespace cubridge::runtime {
+
+namespace {
+
+constexpr int kMostTame = 3;
+constexpr std::int64_t kTextBudget = std::int64_t{1} << 28; // elements of all temporaries
+constexpr std::int64_t kScalarElements = std::int64_t{1} << 19;
+constexpr double kScalarTolerance = 1e-11, kBuildTolerance = 1e-9;
+constexpr int kRealReferences = 4; // cases at the real head dims that the CPU evaluates
+constexpr std::size_t kMostFailures = 10;
+
+// A case with its numbers and what the text makes of them.
+struct Prepared {
+    Case c;
+    std::vector<ir::Argument> inputs;
+    std::optional<Outputs> text; ///< nothing: the CPU did not evaluate it
+    std::string refused;         ///< why the text gave nothing, however tame the numbers
+};
+
+class Checker {
+public:
+    Checker(std::shared_ptr<const ir::Specification> specification, const ir::Request& request, const CheckOptions& options)
+        : spec_(std::move(specification)), request_(request), options_(options) {}
+
+    CheckReport run() {
+        const auto begin = std::chrono::steady_clock::now();
+        auto plan = make_check_plan(*spec_, request_, options_);
+        if (!plan) {
+            report_.error = plan.error();
+        } else {
+            plan_ = std::move(*plan);
+            report_.planned = static_cast<int>(plan_.cases.size());
+            report_.not_done = plan_.notes;
+            say(fmt::format("plan: {} cases, {} kernels, seed {}, about {:.0f} s", plan_.cases.size(), plan_.units.size(), options_.seed, estimate()));
+            if (options_.driver) on_gpu();
+            else on_cpu();
+        }
+        if (!report_.error) report_.verdict = report_.failures.empty() && report_.against_text + report_.against_f64 > 0 ? CheckReport::Verdict::Passed : CheckReport::Verdict::Failed;
+        if (report_.verdict == CheckReport::Verdict::Failed && report_.failures.empty()) report_.failures.push_back("not one case could be compared");
+        report_.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+        return std::move(report_);
+    }
+
+private:
+    void say(const std::string& line) const {
+        if (options_.progress) options_.progress(line);
+    }
+
+    double threads() const { return options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency()); }
+
+    // Seconds: a tenth a reference, half a second a compile, two builds a kernel, a few hundredths a case on the GPU.
+    double estimate() const {
+        const double cases = static_cast<double>(plan_.cases.size()), kernels = static_cast<double>(plan_.units.size());
+        return options_.driver ? 1 + cases * (0.1 / threads() + 0.03) + kernels / threads() : 0.5 + cases * 0.2 / threads();
+    }
+
+    const Unit& unit_of(const Case& c) const { return plan_.units[static_cast<std::size_t>(c.unit)]; }
+
+    void failed(const Case& c, const std::string& what) {
+        if (report_.failures.size() < kMostFailures) report_.failures.push_back(c.text(unit_of(c)) + ": " + what);
+        else if (report_.failures.size() == kMostFailures) report_.failures.push_back("... and more");
+    }
+
+    void rate(const Case& c, const Judgement& j) {
+        if (j.ratio <= report_.worst_ratio) return;
+        report_.worst_ratio = j.ratio;
+        report_.worst_case = c.text(unit_of(c));
+    }
+
+    ir::Result<Outputs> evaluate(const Prepared& p) const {
+        return reference(*spec_, unit_of(p.c), p.c, p.inputs, [&](const std::vector<ir::Argument>& inputs) { return spec_->evaluate(inputs, kTextBudget); });
+    }
+
+    // Draws a case and evaluates the text on it: tamer numbers as long as the text refuses them.
+    Prepared prepare(Case c) const {
+        Prepared p;
+        for (; c.tame <= kMostTame; ++c.tame) {
+            p.c = c;
+            p.inputs = draw_inputs(*spec_, unit_of(c), c, options_.seed);
+            auto got = evaluate(p);
+            if (got) {
+                p.text = std::move(*got);
+                p.refused.clear();
+                return p;
+            }
+            p.refused = got.error().message;
+            // Many texts have no meaning without a key; what they make of one is no less to be seen.
+            if (unit_of(c).request.rows == ir::Request::Rows::AsWritten) std::replace(c.kv_len.begin(), c.kv_len.end(), std::int64_t{0}, std::int64_t{1});
+        }
+        return p;
+    }
+
+    // Evaluates the text on the cases the CPU can do, on all cores; the others get numbers as tame as those needed.
+    std::vector<Prepared> prepare_all() {
+        std::vector<Prepared> out(plan_.cases.size());
+        std::vector<std::size_t> here;
+        int real = 0;
+        for (std::size_t k = 0; k < plan_.cases.size(); ++k) {
+            const Case& c = plan_.cases[k];
+            if (c.small() && (!unit_of(c).real || real++ < kRealReferences)) here.push_back(k);
+        }
+        parallel(here.size(), options_.threads, [&](std::size_t n) { out[here[n]] = prepare(plan_.cases[here[n]]); });
+        int tame = 0;
+        for (const std::size_t k : here)
+            if (out[k].text) tame = std::max(tame, out[k].c.tame);
+        for (std::size_t k = 0; k < out.size(); ++k) {
+            if (out[k].c.number != 0) continue;
+            out[k].c = plan_.cases[k];
+            out[k].c.tame = tame;
+            out[k].inputs = draw_inputs(*spec_, unit_of(out[k].c), out[k].c, options_.seed);
+        }
+        return out;
+    }
+
+    // ---- Without a GPU: the scalarised text against the text ----------------------------------------------------------
+    void on_cpu() {
+        report_.not_done.push_back("kernels: nothing ran, for want of a GPU or of --gpu");
+        std::mutex mutex;
+        int too_large = 0, refused = 0;
+        std::string why;
+        parallel(plan_.cases.size(), options_.threads, [&](std::size_t k) {
+            const Case& c = plan_.cases[k];
+            const ir::Request& r = unit_of(c).request;
+            const std::int64_t rows = r.rows == ir::Request::Rows::Tail ? c.Sk : c.Sq;
+            if (c.B * c.Hq * rows * c.Sk * std::max(r.head_dim, r.head_dim_v) > kScalarElements * (unit_of(c).real ? 8 : 1)) {
+                const std::lock_guard<std::mutex> hold(mutex);
+                ++too_large;
+                return;
+            }
+            const Prepared p = prepare(c);
+            ir::Result<Outputs> other = ir::Error{};
+            if (p.text)
+                other = reference(*spec_, unit_of(c), p.c, p.inputs, [&](const std::vector<ir::Argument>& inputs) { return spec_->evaluate_scalar(inputs); });
+            const std::lock_guard<std::mutex> hold(mutex);
+            if (!p.text || !other) {
+                ++refused;
+                why = p.text ? other.error().message : p.refused;
+                return;
+            }
+            ++report_.against_text;
+            Judgement j = judge_exact(other->o, p.text->o, kScalarTolerance);
+            if (j.wrong.empty() && !p.text->lse.values.empty()) j = judge_exact(other->lse, p.text->lse, kScalarTolerance);
+            rate(p.c, j);
+            if (!j.wrong.empty()) failed(p.c, j.wrong);
+        });
+        if (too_large > 0) report_.not_done.push_back(fmt::format("{} cases: too large for the CPU", too_large));
+        if (refused > 0) report_.not_done.push_back(fmt::format("{} cases: the text refuses their sizes ({})", refused, why));
+    }
+
+    // ---- On the GPU ---------------------------------------------------------------------------------------------------
+    void on_gpu() {
+        auto opened = Gpu::open(options_.driver, options_.device);
+        if (!opened) return give_up(opened.fault());
+        gpu_ = std::move(*opened);
+        const std::vector<UnitKernels> kernels = make_kernels(spec_, plan_.units, gpu_->device().arch, options_);
+        if (!load(kernels)) return;
+        say(fmt::format("{} kernels compiled", report_.kernels));
+        std::vector<Prepared> all = prepare_all();
+        bool trusted = true; // the float64 build, so far
+        for (Prepared& p : all)
+            if (p.text && usable(p.c)) trusted = small(p) && trusted;
+        int skipped = 0;
+        for (Prepared& p : all) {
+            if (report_.error) return;
+            if (p.text || !usable(p.c) || !p.refused.empty()) continue;
+            if (trusted) large(p);
+            else ++skipped;
+        }
+        if (skipped > 0) report_.not_done.push_back(fmt::format("{} large cases: the float64 build does not equal the text", skipped));
+        const auto refused = std::count_if(all.begin(), all.end(), [](const Prepared& p) { return !p.refused.empty(); });
+        if (refused > 0) report_.not_done.push_back(fmt::format("{} cases: the text refuses their sizes", refused));
+    }
+
+    void give_up(const Fault& fault) { report_.error = ir::Error{fault.kind, fault.message, {}, fault.hint}; }
+
+    // False where nothing is left to run.
+    bool load(const std::vector<UnitKernels>& kernels) {
+        loaded_.resize(kernels.size());
+        std::optional<ir::Error> first;
+        for (std::size_t k = 0; k < kernels.size(); ++k) {
+            const UnitKernels& u = kernels[k];
+            if (u.error) {
+                if (!first) first = u.error;
+                const ir::Request& r = plan_.units[k].request;
+                report_.not_done.push_back(fmt::format("group {}, head dims {}:{}: {}", r.group, r.head_dim, r.head_dim_v, u.error->message));
+                continue;
+            }
+            auto one = gpu_->load(u.cubin, u.plan);
+            auto two = gpu_->load(u.cubin64, u.plan64);
+            if (!one || !two) return give_up(one ? two.fault() : one.fault()), false;
+            loaded_[k] = {std::move(*one), std::move(*two)};
+            report_.kernels += 2;
+        }
+        if (report_.kernels == 0) report_.error = first;
+        return report_.kernels > 0;
+    }
+
+    bool usable(const Case& c) const { return loaded_[static_cast<std::size_t>(c.unit)].has_value(); }
+
+    double lse_scale(const Case& c) const { return unit_of(c).request.lse == ir::Request::Lse::Log2 ? 1 / std::log(2.0) : 1; }
+
+    std::vector<std::int64_t> out_shape(const Case& c) const {
+        const auto dims = dims_of_request(*spec_, c, unit_of(c).request, c.Sk);
+        auto shape = sizes_of(spec_->scalar(), spec_->scalar().out[0].shape, *dims);
+        shape[2] = c.Sq;
+        return shape;
+    }
+
+    std::optional<Launched> run(const Prepared& p, bool exact) {
+        const auto& kernels = *loaded_[static_cast<std::size_t>(p.c.unit)];
+        const Unit unit = exact ? in_float64(unit_of(p.c)) : unit_of(p.c);
+        auto done = gpu_->run(exact ? kernels.second : kernels.first, *spec_, unit, p.c, p.inputs, out_shape(p.c), exact ? 1 : 2);
+        if (!done) {
+            failed(p.c, (exact ? "the float64 build: " : "") + done.fault().text());
+            if (done.fault().kind == "context_lost") give_up(done.fault());
+            return std::nullopt;
+        }
+        if (!done->wrong.empty()) {
+            failed(p.c, (exact ? "the float64 build: " : "") + done->wrong);
+            return std::nullopt;
+        }
+        return std::move(*done);
+    }
+
+    void judge(const Case& c, const Launched& got, const Outputs& expected, double scale) {
+        Judgement j = judge_output(got.outputs.o, expected.o, unit_of(c).request.o_dtype, std::max(c.Sq, c.Sk));
+        rate(c, j);
+        if (j.wrong.empty() && !got.outputs.lse.values.empty() && !expected.lse.values.empty()) j.wrong = judge_lse(got.outputs.lse, expected.lse, scale).wrong;
+        if (!j.wrong.empty()) failed(c, j.wrong);
+    }
+
+    // Kernel and float64 build against the text; true if the float64 build equals it.
+    bool small(const Prepared& p) {
+        if (report_.error) return false;
+        if (const auto got = run(p, false)) judge(p.c, *got, *p.text, lse_scale(p.c)), ++report_.against_text;
+        if (report_.error) return false;
+        const auto exact = run(p, true);
+        if (!exact) return false;
+        Judgement j = judge_exact(exact->outputs.o, p.text->o, kBuildTolerance);
+        if (j.wrong.empty() && !exact->outputs.lse.values.empty() && !p.text->lse.values.empty()) {
+            ir::Array lse = p.text->lse;
+            for (double& v : lse.values) v *= lse_scale(p.c);
+            j = judge_exact(exact->outputs.lse, lse, kBuildTolerance);
+        }
+        if (!j.wrong.empty()) failed(p.c, "the float64 build: " + j.wrong);
+        return j.wrong.empty();
+    }
+
+    void large(const Prepared& p) {
+        const auto exact = run(p, true);
+        if (!exact || report_.error) return;
+        if (const auto got = run(p, false)) judge(p.c, *got, exact->outputs, 1), ++report_.against_f64;
+    }
+
+    const std::shared_ptr<const ir::Specification> spec_;
+    const ir::Request request_;
+    const CheckOptions& options_;
+    CheckReport report_;
+    CheckPlan plan_;
+    std::unique_ptr<Gpu> gpu_;
+    std::vector<std::optional<std::pair<Loaded, Loaded>>> loaded_; ///< by unit: the kernel and its float64 build
+};
+
+} // namespace
+
+CheckReport check(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request, const CheckOptions& options) {
+    return Checker(specification, request, options).run();
+}
+
+} // namespace cubridge::runtime

@@ -1,0 +1,123 @@
+// Launching a case. SPDX-License-Identifier: Apache-2.0
+#include "runtime/check/gpu.h"
+#include <algorithm>
+
+namespace cubridge::runtime {
+
+namespace {
+
+constexpr std::size_t kGuard = 512; // bytes behind the workspace
+constexpr std::byte kWorkspaceFill{0x9D};
+
+// Nothing, or the condition of the plan that these sizes break.
+std::string refused(const ir::launch::Plan& plan, const ir::launch::Sizes& sizes) {
+    for (const auto& c : plan.conditions) {
+        const auto l = c.left.evaluate(sizes), r = c.right.evaluate(sizes);
+        using Kind = ir::launch::Condition::Kind;
+        const bool holds = l && r && (c.kind == Kind::Equal ? *l == *r : c.kind == Kind::AtLeast ? *l >= *r : *r != 0 && *l % *r == 0);
+        if (!holds) return "the launch needs " + c.text;
+    }
+    for (std::size_t k = 0; k < plan.operands.size(); ++k)
+        for (std::size_t a = 0; a < plan.operands[k].least.size(); ++a) {
+            const auto least = plan.operands[k].least[a].evaluate(sizes);
+            const std::int64_t size = sizes.operand[k][a];
+            const bool repeated = size == 1 && a < plan.operands[k].broadcast.size() && plan.operands[k].broadcast[a];
+            if (!least || (size < *least && !repeated)) return "operand `" + plan.operands[k].name + "` is too short along axis " + std::to_string(a);
+        }
+    return "";
+}
+
+} // namespace
+
+Outcome<std::unique_ptr<Gpu>> Gpu::open(const std::shared_ptr<Driver>& driver, int ordinal) {
+    auto gpu = std::make_unique<Gpu>();
+    auto context = Context::retain(driver, ordinal);
+    if (!context) return context.fault();
+    gpu->context_ = *context;
+    auto stream = Stream::create(gpu->context_);
+    if (!stream) return stream.fault();
+    gpu->stream_ = *stream;
+    return gpu;
+}
+
+Outcome<Loaded> Gpu::load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const {
+    Loaded out;
+    out.plan = plan;
+    auto library = Library::load(context_, cubin);
+    if (!library) return library.fault();
+    out.library = *library;
+    for (const auto& e : plan.entries) {
+        auto kernel = out.library->kernel(e.name.c_str(), e.shared_bytes);
+        if (!kernel) return kernel.fault();
+        out.entries.push_back(*kernel);
+    }
+    return out;
+}
+
+Outcome<std::shared_ptr<Buffer>> Gpu::room(std::shared_ptr<Buffer>& buffer, std::size_t bytes) const {
+    if (buffer && buffer->bytes() >= bytes) return buffer;
+    buffer.reset();
+    auto grown = Buffer::allocate(context_, bytes + bytes / 2);
+    if (grown) buffer = *grown;
+    return grown;
+}
+
+Outcome<void> Gpu::once(const Loaded& kernel, Image& image, std::byte poison, std::vector<std::byte>& after) {
+    const ScopedContext current(*context_);
+    if (!current.state()) return current.state();
+    const CUstream stream = stream_->handle();
+    const ir::launch::Sizes sizes = image.sizes(context_->device().multiprocessors);
+    if (std::string why = refused(kernel.plan, sizes); !why.empty()) return Fault{"launch", std::move(why)};
+    const auto need = kernel.plan.workspace.evaluate(sizes);
+    if (!need || *need < 0) return Fault{"launch", "the workspace of these sizes is beyond 64 bits"};
+    const auto bytes = static_cast<std::size_t>(*need);
+
+    image.poison(poison);
+    const auto memory = room(memory_, image.bytes().size());
+    if (!memory) return memory.fault();
+    const auto workspace = room(workspace_, bytes + kGuard);
+    if (!workspace) return workspace.fault();
+    if (auto done = (*memory)->upload(image.bytes().data(), image.bytes().size(), stream); !done) return done;
+    if (auto done = (*workspace)->fill(static_cast<std::uint8_t>(kWorkspaceFill), stream); !done) return done;
+    ir::abi::cb_args args = image.bind((*memory)->address(), (*workspace)->address());
+    for (std::size_t k = 0; k < kernel.entries.size(); ++k) {
+        const ir::launch::Entry& e = kernel.plan.entries[k];
+        LaunchShape shape;
+        shape.shared_bytes = static_cast<unsigned>(e.shared_bytes);
+        for (std::size_t a = 0; a < 3; ++a) {
+            const auto grid = e.grid[a].evaluate(sizes);
+            if (!grid || *grid < 0 || *grid > 0x7fffffff) return Fault{"launch", "the grid of these sizes is too large"};
+            shape.grid[a] = static_cast<unsigned>(*grid);
+            shape.block[a] = static_cast<unsigned>(e.block[a]);
+        }
+        if (std::count(shape.grid.begin(), shape.grid.end(), 0U) != 0) continue;
+        void* arguments[] = {&args};
+        if (auto done = launch(*context_, kernel.entries[k], shape, arguments, stream); !done) return done;
+    }
+    after.resize(image.bytes().size());
+    std::vector<std::byte> guard(kGuard);
+    if (auto done = (*memory)->download(after.data(), after.size(), stream); !done) return done;
+    if (auto done = (*workspace)->download(guard.data(), kGuard, stream, bytes); !done) return done;
+    if (auto done = stream_->synchronise(); !done) return done;
+    if (std::any_of(guard.begin(), guard.end(), [](std::byte b) { return b != kWorkspaceFill; })) return Fault{"launch", "the launch wrote behind its workspace"};
+    return {};
+}
+
+Outcome<Launched> Gpu::run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit, const Case& c, const std::vector<ir::Argument>& inputs,
+                           const std::vector<std::int64_t>& out_shape, int launches) {
+    constexpr std::byte first{0x7B}, second{0xA6};
+    Image image(specification, unit, c, inputs, kernel.plan, out_shape);
+    std::vector<std::byte> one, two;
+    if (auto done = once(kernel, image, first, one); !done) return done.fault();
+    Launched out;
+    out.wrong = image.disturbed(one);
+    if (launches > 1) {
+        if (auto done = once(kernel, image, second, two); !done) return done.fault();
+        if (out.wrong.empty()) out.wrong = image.disturbed(two);
+        if (out.wrong.empty()) out.wrong = image.unequal(one, first, two, second);
+    }
+    out.outputs = image.outputs(one);
+    return out;
+}
+
+} // namespace cubridge::runtime

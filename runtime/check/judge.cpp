@@ -1,0 +1,127 @@
+// Comparing arrays. SPDX-License-Identifier: Apache-2.0
+#include "runtime/check/judge.h"
+#include "runtime/check/rounding.h"
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace cubridge::runtime {
+
+namespace {
+
+using ir::Array;
+
+// "o[1, 0, 17, 3]"
+std::string place(const char* what, const Array& a, std::size_t n) {
+    std::vector<std::int64_t> at(a.shape.size());
+    auto rest = static_cast<std::int64_t>(n);
+    for (std::size_t k = a.shape.size(); k-- > 0;) {
+        at[k] = rest % a.shape[k];
+        rest /= a.shape[k];
+    }
+    std::string s;
+    for (const std::int64_t i : at) s += (s.empty() ? "" : ", ") + std::to_string(i);
+    return fmt::format("{}[{}]", what, s);
+}
+
+// Both have the same special value there, or neither has one.
+bool same_kind(double got, double exact) {
+    if (std::isnan(got) || std::isnan(exact)) return std::isnan(got) && std::isnan(exact);
+    if (std::isinf(got) || std::isinf(exact)) return got == exact;
+    return true;
+}
+
+bool comparable(const char* what, const Array& got, const Array& exact, Judgement& j) {
+    if (got.shape == exact.shape && got.values.size() == exact.values.size()) return true;
+    j.wrong = std::string(what) + " has another shape than the reference";
+    return false;
+}
+
+std::string differs(const char* what, const Array& a, std::size_t n, double got, double exact) {
+    return fmt::format("{} is {:.9g}, the reference gives {:.9g}", place(what, a, n), got, exact);
+}
+
+struct Bounds {
+    double l2;
+    bool positions; // rounding a score near a position costs float32 digits that the output's own type still has
+};
+
+Bounds bounds_of(ir::DType type) {
+    switch (type) {
+    case ir::DType::F16: return {2e-3, false};
+    case ir::DType::BF16: return {1e-2, false};
+    default: return {1e-5, true};
+    }
+}
+
+} // namespace
+
+Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std::int64_t reach) {
+    Judgement j;
+    if (!comparable("o", got, exact, j)) return j;
+    const std::size_t width = std::max<std::size_t>(1, static_cast<std::size_t>(exact.shape.back()));
+    const Bounds bounds = bounds_of(type);
+    double error2 = 0, norm2 = 0;
+    for (std::size_t begin = 0; begin < exact.values.size(); begin += width) {
+        double largest = 0, once = 0;
+        for (std::size_t n = begin; n < begin + width; ++n) {
+            if (!std::isfinite(exact.values[n])) continue;
+            largest = std::max(largest, std::fabs(exact.values[n]));
+            once = std::max(once, std::fabs(rounded(exact.values[n], type) - exact.values[n]));
+        }
+        double baseline = std::max(once, ulp(largest, type) / 2);
+        if (bounds.positions) baseline += std::ldexp(largest, -24) * static_cast<double>(std::max<std::int64_t>(16, reach));
+        for (std::size_t n = begin; n < begin + width; ++n) {
+            const double e = exact.values[n], g = got.values[n];
+            // Beyond the largest number of the type the exact value is an infinity too.
+            if (!same_kind(g, std::isfinite(e) ? rounded(e, type) : e) && !same_kind(g, e)) {
+                j.wrong = differs("o", exact, n, g, e);
+                j.ratio = std::numeric_limits<double>::infinity();
+                return j;
+            }
+            if (!std::isfinite(e) || !std::isfinite(g)) continue;
+            const double off = std::fabs(g - e), ratio = off / baseline;
+            error2 += off * off;
+            norm2 += e * e;
+            if (ratio > 2 && j.wrong.empty()) j.wrong = differs("o", exact, n, g, e) + fmt::format(", {:.2f} times the baseline's error", ratio);
+            j.ratio = std::max(j.ratio, ratio);
+        }
+    }
+    const double l2 = norm2 > 0 ? std::sqrt(error2 / norm2) : error2 > 0 ? std::numeric_limits<double>::infinity() : 0;
+    const double limit = bounds.positions ? std::max(bounds.l2, std::ldexp(1.0, -24) * static_cast<double>(reach)) : bounds.l2;
+    if (l2 > limit && j.wrong.empty()) j.wrong = fmt::format("o as a whole is off by {:.3g} (relative L2), {:.3g} is allowed", l2, limit);
+    return j;
+}
+
+Judgement judge_lse(const Array& got, const Array& exact, double scale) {
+    Judgement j;
+    if (!comparable("lse", got, exact, j)) return j;
+    for (std::size_t n = 0; n < exact.values.size(); ++n) {
+        const double e = exact.values[n] * scale, g = got.values[n];
+        const bool fine = same_kind(g, e) && (!std::isfinite(e) || std::fabs(g - e) <= 1e-5 * std::max(1.0, std::fabs(e)));
+        if (!fine && j.wrong.empty()) j.wrong = differs("lse", exact, n, g, e);
+    }
+    return j;
+}
+
+Judgement judge_exact(const Array& got, const Array& exact, double tolerance) {
+    Judgement j;
+    if (!comparable("the output", got, exact, j)) return j;
+    const std::size_t width = exact.shape.empty() ? 1 : std::max<std::size_t>(1, static_cast<std::size_t>(exact.shape.back()));
+    for (std::size_t begin = 0; begin < exact.values.size(); begin += width) {
+        double largest = 1;
+        for (std::size_t n = begin; n < std::min(begin + width, exact.values.size()); ++n)
+            if (std::isfinite(exact.values[n])) largest = std::max(largest, std::fabs(exact.values[n]));
+        for (std::size_t n = begin; n < std::min(begin + width, exact.values.size()); ++n) {
+            const double e = exact.values[n], g = got.values[n];
+            const bool same = same_kind(g, e);
+            const double ratio = !same ? std::numeric_limits<double>::infinity() : std::isfinite(e) ? std::fabs(g - e) / (tolerance * largest) : 0;
+            if (ratio > 1 && j.wrong.empty()) j.wrong = differs("output", exact, n, g, e);
+            j.ratio = std::max(j.ratio, ratio);
+        }
+    }
+    return j;
+}
+
+} // namespace cubridge::runtime

@@ -1,0 +1,24 @@
+// The verdict on numbers: see "Numbers a reader can trust" in docs/architecture.md.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cubridge/ir/specification.h"
+#include <string>
+
+namespace cubridge::runtime {
+
+struct Judgement {
+    double ratio = 0;  ///< largest error over that of rounding the exact row once; at most 2 passes
+    std::string wrong; ///< the first thing that is, with its place; empty: nothing
+};
+
+/// A kernel's output against exact values, row by row (the last axis). An element may be off by the larger of twice the
+/// error of the exact row rounded once and one ulp of the row's largest value; float32 has besides what rounding scores
+/// of positions up to `reach` costs. The relative L2 error of all is bounded too (2e-3, 1e-2, 1e-5 for float16,
+/// bfloat16, float32). NaN and infinities must be where the reference has them, -inf as -inf.
+Judgement judge_output(const ir::Array& got, const ir::Array& exact, ir::DType type, std::int64_t reach);
+/// A log-sum-exp, float32: 1e-5 of the value or of 1. `scale` makes the reference's natural logarithm the request's.
+Judgement judge_lse(const ir::Array& got, const ir::Array& exact, double scale);
+/// Two float64 computations: `tolerance` relative to the larger of 1 and the row's largest value.
+Judgement judge_exact(const ir::Array& got, const ir::Array& exact, double tolerance);
+
+} // namespace cubridge::runtime
