@@ -191,6 +191,11 @@ int Args::dim(std::size_t k, std::size_t rank) const {
     return static_cast<int>(d < 0 ? d + n : d);
 }
 
+int Args::axis(std::size_t k, std::size_t rank) const {
+    if (rank == 0) fail("index", std::string(routine_.name) + "() takes a tensor of rank 1 or more", in_.span());
+    return dim(k, rank);
+}
+
 bool Args::flag(std::size_t k) const {
     if (bound_[k].none()) return false;
     if (!bound_[k].number()) wrong(k, "a bool");

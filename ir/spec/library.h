@@ -27,7 +27,8 @@ public:
     const Value& operator[](std::size_t k) const { return bound_[k]; }
     bool given(std::size_t k) const { return !bound_[k].none(); }
     TensorRef tensor(std::size_t k) const;      ///< a tensor; Python numbers are wrapped
-    int dim(std::size_t k, std::size_t rank) const; ///< 0 <= dim < rank, negative ones wrapped
+    int dim(std::size_t k, std::size_t rank) const; ///< 0 <= dim < rank, negative ones wrapped; 0 of a tensor of rank 0
+    int axis(std::size_t k, std::size_t rank) const; ///< the same, of a tensor that has axes
     std::int64_t integer(std::size_t k) const;
     bool flag(std::size_t k) const;
     DType dtype(std::size_t k, DType fallback) const;

@@ -42,7 +42,7 @@ Value unflatten(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
     const Values sizes = d.shape(t);
-    const auto dim = static_cast<std::size_t>(a.dim(1, sizes.size()));
+    const auto dim = static_cast<std::size_t>(a.axis(1, sizes.size()));
     Values parts = a.sizes(2), out;
     Value known = 1;
     for (const Value& v : parts)
@@ -171,7 +171,7 @@ Value repeat_interleave(Interpreter& in, Args& a) {
     if (!times.number() || times.is<double>()) a.wrong(1, "an int");
     if (times.is<std::int64_t>() && times.as<std::int64_t>() < 0) fail("domain", "repeat_interleave(): a negative count", in.span());
     int dim = 0;
-    if (a.given(2)) dim = a.dim(2, d.rank(t));
+    if (a.given(2)) dim = a.axis(2, d.rank(t));
     else t = d.reshape(t, {Value(-1)});
     return d.repeat_interleave(t, times, dim);
 }
@@ -192,7 +192,7 @@ Value cat(Interpreter& in, Args& a) {
     DType t = x[0]->dtype;
     for (const auto& y : x) t = promote(t, y->dtype);
     for (auto& y : x) y = d.cast(y, t);
-    return d.concat(x, a.dim(1, d.rank(x[0])));
+    return d.concat(x, a.axis(1, d.rank(x[0])));
 }
 
 Value stack(Interpreter& in, Args& a) {
@@ -208,25 +208,25 @@ Value stack(Interpreter& in, Args& a) {
 Value narrow(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
-    return d.slice(t, a.dim(1, d.rank(t)), a[2], in.binary("+", a[2], a[3]), Value());
+    return d.slice(t, a.axis(1, d.rank(t)), a[2], in.binary("+", a[2], a[3]), Value());
 }
 
 Value select(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
-    return in.domain().select(t, a.dim(1, in.domain().rank(t)), a[2]);
+    return in.domain().select(t, a.axis(1, in.domain().rank(t)), a[2]);
 }
 
 Value index_select(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0), at = a.tensor(2);
     std::vector<TensorRef> index(in.domain().rank(t));
-    index[static_cast<std::size_t>(a.dim(1, index.size()))] = at;
+    index[static_cast<std::size_t>(a.axis(1, index.size()))] = at;
     return in.domain().gather(t, index);
 }
 
 Value unbind(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
-    const int dim = a.dim(1, d.rank(t));
+    const int dim = a.axis(1, d.rank(t));
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
     const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "unbind");
     Values out;
@@ -248,7 +248,7 @@ Value pieces(Interpreter& in, const TensorRef& t, int dim, const std::vector<Val
 Value chunk(Interpreter& in, Args& a) { // in equal parts; the last is shorter where the count does not divide
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
-    const int dim = a.dim(2, d.rank(t));
+    const int dim = a.axis(2, d.rank(t));
     const std::int64_t n = a.integer(1);
     if (n < 1) fail("domain", "chunk() into fewer than one part", in.span());
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
@@ -264,7 +264,7 @@ Value chunk(Interpreter& in, Args& a) { // in equal parts; the last is shorter w
 Value split(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
-    const int dim = a.dim(2, d.rank(t));
+    const int dim = a.axis(2, d.rank(t));
     if (a[1].is<Sequence>()) return pieces(in, t, dim, a.sizes(1));
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
     const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "split"), each = a.integer(1);
@@ -334,9 +334,7 @@ Value size(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
     const Values sizes = in.domain().shape(t);
     if (!a.given(1)) return make_tuple(sizes);
-    const auto k = static_cast<std::size_t>(a.dim(1, sizes.size()));
-    if (sizes.empty()) fail("shape", "a tensor of rank 0 has no sizes", in.span());
-    return sizes[k];
+    return sizes.at(static_cast<std::size_t>(a.axis(1, sizes.size())));
 }
 Value shape(Interpreter& in, Args& a) { return make_tuple(in.domain().shape(a.tensor(0))); }
 Value rank(Interpreter& in, Args& a) { return static_cast<std::int64_t>(in.domain().rank(a.tensor(0))); }
