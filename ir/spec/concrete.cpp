@@ -169,6 +169,7 @@ TensorRef ConcreteDomain::assign(const TensorRef& t, const std::vector<Region>& 
         } else {
             r.start = require_int(where[k].start, "a slice bound");
             r.count = require_int(where[k].count, "a slice bound");
+            r.step = require_int(where[k].step, "a slice step");
         }
         regions.push_back(std::move(r));
     }
@@ -183,6 +184,9 @@ TensorRef ConcreteDomain::argsort(const TensorRef& t, int dim, bool descending) 
 TensorRef ConcreteDomain::argmax(const TensorRef& t, int dim, bool keepdim) { return make(tensor::argmax(at(t), dim, keepdim)); }
 
 TensorRef ConcreteDomain::contract(const std::vector<TensorRef>& x, const std::vector<std::vector<int>>& labels, const std::vector<int>& out) {
+    for (const auto& t : x)
+        if (is_float(t->dtype) != is_float(x[0]->dtype))
+            fail("type", std::string("a product of tensors of ") + torch_name(x[0]->dtype) + " and " + torch_name(t->dtype), {}, "convert one with .float() or .to(other.dtype)");
     return make(tensor::contract(all(x), labels, out));
 }
 

@@ -53,7 +53,7 @@ public:
     virtual TensorRef scatter(const TensorRef& t, int dim, const TensorRef& index, const TensorRef& source) = 0;
     struct Region { ///< of one axis: a position, a tensor of positions, or start and count of a range
         TensorRef index;
-        Value start, count;
+        Value start, count, step = 1;
         bool single = false; ///< a position: the axis is not in the value's shape
     };
     virtual TensorRef assign(const TensorRef& t, const std::vector<Region>& where, const TensorRef& value) = 0;

@@ -129,7 +129,9 @@ Value Interpreter::attribute(const Node& e, Scope& scope) {
     if (object.is<TensorRef>()) {
         if (const Routine* r = find_routine(kProperty, e.text)) {
             Args args = bind(*r, {object}, {}, *this);
-            return r->call(*this, args);
+            Value result = r->call(*this, args);
+            if ((r->places & kView) != 0) share(object.as<TensorRef>(), result);
+            return result;
         }
         if (const Routine* r = find_routine(kMethod, e.text))
             return RoutineValue{r, std::make_shared<const Value>(object)};
@@ -143,9 +145,10 @@ Value Interpreter::attribute(const Node& e, Scope& scope) {
         if (c) return *c;
         fail("name", "torch.finfo has no `" + e.text + "` here", e.span, "min, max, eps and tiny are known");
     }
-    if (object.is<Sequence>() && object.as<Sequence>().tuple && object.as<Sequence>().items->size() == 2 &&
-        (e.text == "values" || e.text == "indices")) // of max(dim=...), sort, topk
-        return (*object.as<Sequence>().items)[e.text == "values" ? 0 : 1];
+    if (object.is<Sequence>() && object.as<Sequence>().tuple && object.as<Sequence>().items->size() == 2 && (e.text == "values" || e.text == "indices")) {
+        const Value& v = (*object.as<Sequence>().items)[e.text == "values" ? 0 : 1]; // of max() and min() along an axis
+        if (v.is<TensorRef>()) return v;
+    }
     if (object.is<Sequence>())
         if (const Routine* r = find_routine(kListMethod, e.text))
             return RoutineValue{r, std::make_shared<const Value>(object)};
@@ -179,7 +182,7 @@ Value Interpreter::call_node(const Node& e, Scope& scope) {
     // x.masked_fill_(...) and its kin: the method returns the changed tensor, the name that held it gets it
     if (callee.is<RoutineValue>() && callee.as<RoutineValue>().self && e.items[0]->kind == NodeKind::Attribute &&
         e.items[0]->text.size() > 1 && e.items[0]->text.back() == '_' && e.items[0]->items[0]->kind == NodeKind::Name)
-        assign(*e.items[0]->items[0], result, scope);
+        assign(*e.items[0]->items[0], succeed(callee.as<RoutineValue>().self->as<TensorRef>(), result.as<TensorRef>()), scope);
     return result;
 }
 
@@ -197,7 +200,10 @@ bool Interpreter::truth(const Value& v) {
 }
 
 std::vector<Value> Interpreter::iterate(const Value& v) {
-    if (v.is<Sequence>()) return *v.as<Sequence>().items;
+    if (v.is<Sequence>()) {
+        for (const Value& i : *v.as<Sequence>().items) fresh(i, "an element");
+        return *v.as<Sequence>().items;
+    }
     if (v.is<TensorRef>()) {
         const Values sizes = domain_.shape(v.as<TensorRef>());
         if (sizes.empty()) fail("shape", "a tensor of rank 0 cannot be iterated over", span_);
@@ -205,7 +211,10 @@ std::vector<Value> Interpreter::iterate(const Value& v) {
                                                            : domain_.require_int(sizes[0], "a loop over a tensor");
         if (n > 100000) fail("limit", "a loop over more than 100000 elements", span_, "use whole-tensor operations");
         Values items;
-        for (std::int64_t k = 0; k < n; ++k) items.push_back(domain_.select(v.as<TensorRef>(), 0, k));
+        for (std::int64_t k = 0; k < n; ++k) {
+            items.push_back(domain_.select(v.as<TensorRef>(), 0, k));
+            share(v.as<TensorRef>(), items.back());
+        }
         return items;
     }
     if (v.is<std::string>()) fail("unsupported", "iterating over a string", span_);

@@ -23,7 +23,7 @@ Value Interpreter::subscript(const Value& object, const Value& index) {
         if (k < 0) k += n;
         if (k < 0 || k >= n)
             fail("index", "index " + std::to_string(k) + " is out of range for " + std::to_string(n) + " elements", span_);
-        return (*s.items)[static_cast<std::size_t>(k)];
+        return fresh((*s.items)[static_cast<std::size_t>(k)], "the element");
     }
     const auto& p = *index.as<SliceValue>().parts;
     const std::int64_t step = known(p[2], 1);
@@ -89,7 +89,9 @@ Value Interpreter::index_tensor(const TensorRef& source, const Value& index) {
             fail("unsupported", "a tensor cannot be indexed by " + kind_of(p), span_);
         }
     }
-    return advanced ? domain_.gather(t, at) : t;
+    if (advanced) return domain_.gather(t, at);
+    share(source, t);
+    return t;
 }
 
 } // namespace cubridge::ir::spec

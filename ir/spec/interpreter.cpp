@@ -103,7 +103,13 @@ Interpreter::Flow Interpreter::statement(const Node& s, Scope& scope) {
         const Value now = evaluate(*s.items[0], scope);
         const Value by = evaluate(*s.items[1], scope);
         span_ = s.span;
-        assign(*s.items[0], binary(s.text, now, by), scope);
+        Value next = binary(s.text, now, by);
+        if (now.is<TensorRef>()) {
+            const TensorRef stored = stored_in(now.as<TensorRef>(), next.as<TensorRef>());
+            const bool region = s.items[0]->kind == NodeKind::Subscript && evaluate(*s.items[0]->items[0], scope).is<TensorRef>();
+            next = region ? stored : succeed(now.as<TensorRef>(), stored); // x[...] += y: the assignment below changes x
+        }
+        assign(*s.items[0], std::move(next), scope);
         return Flow::Next;
     }
     case NodeKind::Return:
@@ -227,6 +233,47 @@ void Interpreter::assign(const Node& target, Value v, Scope& scope) {
     }
 }
 
+// x += y changes the tensor itself: its dtype and shape stay, and who shares its memory would see it.
+TensorRef Interpreter::stored_in(const TensorRef& t, const TensorRef& to) {
+    const auto category = [](DType d) { return d == DType::Bool ? 0 : is_float(d) ? 2 : 1; };
+    if (category(to->dtype) > category(t->dtype))
+        fail("type", std::string("a result of ") + torch_name(to->dtype) + " does not fit the tensor of " + torch_name(t->dtype) + " that it is stored in", span_,
+             "write x = x + y");
+    const Values from = domain_.shape(t), into = domain_.shape(to);
+    bool same = from.size() == into.size();
+    for (std::size_t k = 0; same && k < from.size(); ++k) same = truth(elementwise(Op::Eq, {from[k], into[k]}));
+    if (!same) fail("shape", "the result does not have the shape of the tensor that it is stored in", span_, "write x = x + y");
+    return domain_.cast(to, t->dtype);
+}
+
+// `next` is `t` after a change: whoever else holds `t`, or a view of it, holds what PyTorch would no longer show.
+TensorRef Interpreter::succeed(const TensorRef& t, TensorRef next) {
+    if (next == t) next = domain_.reshape(t, domain_.shape(t));
+    if (!t->memory) t->memory = std::make_shared<int>(0), t->version = 0;
+    next->memory = t->memory;
+    next->version = ++*t->memory;
+    return next;
+}
+
+// `v` was made from `t` without a copy.
+void Interpreter::share(const TensorRef& t, const Value& v) {
+    if (v.is<Sequence>())
+        for (const Value& i : *v.as<Sequence>().items) share(t, i);
+    if (!v.is<TensorRef>() || v.as<TensorRef>() == t) return;
+    if (!t->memory) t->memory = std::make_shared<int>(0), t->version = 0;
+    v.as<TensorRef>()->memory = t->memory;
+    v.as<TensorRef>()->version = t->version;
+}
+
+const Value& Interpreter::fresh(const Value& v, const std::string& name) const {
+    if (v.is<TensorRef>()) {
+        const TensorBase& t = *v.as<TensorRef>();
+        if (t.memory && t.version != *t.memory)
+            fail("unsupported", name + " shares memory with a tensor that was changed since", span_, "use .clone(), or write y = x + 1 instead of y += 1");
+    }
+    return v;
+}
+
 // x[...] = value: tensors are values here, so the name (or the list element) that holds the tensor gets a new one.
 void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) {
     const Value object = evaluate(*target.items[0], scope);
@@ -249,13 +296,12 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
     for (const Value& p : parts) named += p.is<EllipsisValue>() ? 0 : 1;
     if (named > sizes.size()) fail("index", "too many indices for a tensor of rank " + std::to_string(sizes.size()), target.span);
     std::vector<Domain::Region> where;
-    const auto whole = [&] { where.push_back({nullptr, Value(0), sizes[where.size()], false}); };
+    const auto whole = [&] { where.push_back({nullptr, Value(0), sizes[where.size()], Value(1), false}); };
     for (const Value& p : parts) {
         if (p.is<EllipsisValue>()) {
             for (std::size_t k = named; k < sizes.size(); ++k) whole();
         } else if (p.is<SliceValue>()) {
             const auto& [start, stop, step] = *p.as<SliceValue>().parts;
-            if (!step.none()) fail("unsupported", "assigning to a slice with a step", target.span, "use torch.where");
             const Value size = sizes[where.size()];
             const auto bound = [&](const Value& b, const Value& fallback) {
                 if (b.none()) return fallback;
@@ -264,18 +310,27 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
                 return elementwise(Op::Min, {elementwise(Op::Max, {at, Value(0)}), size});
             };
             const Value from = bound(start, Value(0)), to = bound(stop, size);
-            where.push_back({nullptr, from, elementwise(Op::Max, {binary("-", to, from), Value(0)}), false});
+            Value count = elementwise(Op::Max, {binary("-", to, from), Value(0)});
+            const Value by = step.none() ? Value(1) : step;
+            if (!by.is<std::int64_t>() || by.as<std::int64_t>() < 1) fail("unsupported", "a slice with a step below 1", target.span, "use torch.flip");
+            if (by.as<std::int64_t>() > 1) count = binary("//", binary("+", count, Value(by.as<std::int64_t>() - 1)), by);
+            where.push_back({nullptr, from, count, by, false});
         } else if (p.is<TensorRef>()) {
-            where.push_back({p.as<TensorRef>(), Value(0), Value(0), false});
-        } else if (p.number() && !p.is<double>()) {
+            if (p.as<TensorRef>()->dtype == DType::Bool)
+                fail("unsupported", "assigning under a boolean mask", target.span, "use torch.where(mask, value, x)");
+            where.push_back({p.as<TensorRef>(), Value(0), Value(0), Value(1), false});
+        } else if (p.is<Sequence>()) {
+            const Values items = iterate(p);
+            where.push_back({domain_.from_numbers({static_cast<std::int64_t>(items.size())}, items, DType::I64), Value(0), Value(0), Value(1), false});
+        } else if (p.number() && !p.is<double>() && !p.is<bool>()) {
             const bool below = p.is<std::int64_t>() && p.as<std::int64_t>() < 0;
-            where.push_back({nullptr, below ? binary("+", p, sizes[where.size()]) : p, Value(1), true});
+            where.push_back({nullptr, below ? binary("+", p, sizes[where.size()]) : p, Value(1), Value(1), true});
         } else {
             fail("unsupported", "assigning to a tensor at " + kind_of(p), target.span, "use torch.where");
         }
     }
     while (where.size() < sizes.size()) whole();
-    const TensorRef changed = domain_.assign(t, where, domain_.cast(tensor(v), t->dtype));
+    const TensorRef changed = succeed(t, domain_.assign(t, where, domain_.cast(tensor(v), t->dtype)));
     if (target.items[0]->kind == NodeKind::Name) {
         for (Scope* s = &scope; s; s = s->parent) {
             const auto it = s->names.find(target.items[0]->text);
@@ -298,7 +353,7 @@ Value Interpreter::lookup(const Node& name, Scope& scope) {
         const Value& v = it->second;
         if (s == &module_scope_ && &scope != &module_scope_ && on_global && (v.number() || v.is<TensorRef>()))
             return on_global(name.text, v);
-        return v;
+        return v.is<TensorRef>() ? fresh(v, "`" + name.text + "`") : v;
     }
     if (const Routine* r = find_routine(kBuiltin, name.text)) return RoutineValue{r, nullptr};
     std::string hint;
@@ -319,8 +374,11 @@ Value Interpreter::call(const Value& callee, Values positional, std::vector<std:
     if (callee.is<RoutineValue>()) {
         const auto& r = callee.as<RoutineValue>();
         if (r.self) positional.insert(positional.begin(), *r.self);
+        const Value first = positional.empty() ? Value() : positional[0];
         Args args = bind(*r.routine, std::move(positional), std::move(keywords), *this);
-        return r.routine->call(*this, args);
+        Value result = r.routine->call(*this, args);
+        if ((r.routine->places & kView) != 0 && first.is<TensorRef>()) share(first.as<TensorRef>(), result);
+        return result;
     }
     if (callee.is<Opaque>()) return callee; // an imported decorator, a context manager
     if (callee.is<DType>()) fail("type", "a dtype is not a function", span_, "convert with .to(dtype)");

@@ -57,6 +57,10 @@ private:
     Value index_tensor(const TensorRef& t, const Value& index);
     std::vector<std::pair<std::string, Value>> keywords_of(const syntax::Node& call, Values& positional, Scope& scope);
     Scope& new_scope(Scope* parent);
+    TensorRef stored_in(const TensorRef& t, const TensorRef& to);
+    TensorRef succeed(const TensorRef& t, TensorRef next);
+    void share(const TensorRef& t, const Value& v);
+    const Value& fresh(const Value& v, const std::string& name) const;
 
     const syntax::Node& module_;
     Domain& domain_;

@@ -17,7 +17,8 @@ enum Place : unsigned {
     kMath = 8,       ///< math.name
     kBuiltin = 16,   ///< name
     kProperty = 32,  ///< tensor.name, without a call
-    kListMethod = 64 ///< list.name(...)
+    kListMethod = 64, ///< list.name(...)
+    kView = 128       ///< no place: the result shares memory with the first argument
 };
 
 /// The arguments of a call, bound to the row's parameters.
@@ -74,6 +75,8 @@ TensorRef logsumexp(Domain& d, const TensorRef& x, const std::vector<int>& dims,
 TensorRef matmul(Domain& d, const TensorRef& a, const TensorRef& b);
 TensorRef einsum(Domain& d, std::string_view text, const std::vector<TensorRef>& x);
 TensorRef unsqueeze(Domain& d, const TensorRef& t, std::size_t at);
+/// Where the largest (or least) stands, the first of equals; t has axes.
+TensorRef arg_extremum(Domain& d, const TensorRef& t, int dim, bool keepdim, bool least);
 DType floating(DType t); ///< t, or float32 for integers and booleans
 
 // One array per file of rows.

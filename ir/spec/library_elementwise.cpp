@@ -10,6 +10,11 @@ DType floating(DType t) { return is_float(t) ? t : DType::F32; }
 namespace {
 
 template <Op op> Value unary(Interpreter& in, Args& a) { return in.domain().apply(op, {a.tensor(0)}); }
+// What PyTorch has for numbers only.
+template <Op op> Value of_numbers(Interpreter& in, Args& a) {
+    if (a.tensor(0)->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
+    return in.domain().apply(op, {a.tensor(0)});
+}
 template <Op op> Value binary(Interpreter& in, Args& a) {
     if (!a[0].is<TensorRef>() && !a[1].is<TensorRef>()) return in.domain().apply(op, {a.tensor(0), a.tensor(1)});
     return in.elementwise(op, {a[0], a[1]});
@@ -17,8 +22,14 @@ template <Op op> Value binary(Interpreter& in, Args& a) {
 
 // add and sub take alpha.
 template <Op op> Value additive(Interpreter& in, Args& a) {
-    const Value other = a.given(2) ? in.elementwise(Op::Mul, {a[1], a[2]}) : a[1];
-    return in.elementwise(op, {Value(a.tensor(0)), other});
+    if (!a.given(2)) return in.elementwise(op, {Value(a.tensor(0)), a[1]});
+    Domain& d = in.domain();
+    const TensorRef x = a.tensor(0), y = in.tensor(a[1]);
+    const DType type = d.apply(Op::Max, {x, y})->dtype; // in which alpha * other is computed
+    if (!a[2].number() || (a[2].is<double>() && !is_float(type))) a.wrong(2, "an int for tensors of integers");
+    if (op == Op::Sub && (x->dtype == DType::Bool || y->dtype == DType::Bool)) a.wrong(1, "no boolean tensor");
+    const TensorRef scaled = d.cast(in.tensor(in.elementwise(Op::Mul, {Value(d.cast(y, type)), a[2]})), type);
+    return d.apply(op, {x, scaled});
 }
 
 // torch.min and torch.max: of two tensors, of all elements, or along a dim (values only where that is unambiguous).
@@ -28,11 +39,9 @@ template <Op op, ReduceOp whole> Value extremum(Interpreter& in, Args& a) {
     if (a[1].is<TensorRef>()) return d.apply(op, {x, a[1].as<TensorRef>()});
     if (!a.given(1)) return d.reduce(whole, x, {}, false);
     const int dim = a.dim(1, d.rank(x));
-    const TensorRef values = d.reduce(whole, x, {dim}, a.flag(2));
-    if constexpr (op == Op::Max) return make_tuple({values, d.argmax(x, dim, a.flag(2))});
-    return make_tuple({values, d.argmax(d.apply(Op::Neg, {x}), dim, a.flag(2))});
+    if (d.rank(x) == 0) return make_tuple({x, d.full({}, 0, DType::I64)});
+    return make_tuple({d.reduce(whole, x, {dim}, a.flag(2)), arg_extremum(d, x, dim, a.flag(2), op == Op::Min)});
 }
-
 
 Value div(Interpreter& in, Args& a) {
     const Value q = in.elementwise(Op::Div, {Value(a.tensor(0)), a[1]});
@@ -61,17 +70,34 @@ Value where(Interpreter& in, Args& a) {
 }
 Value method_where(Interpreter& in, Args& a) { return in.domain().apply(Op::Where, {a.tensor(1), a.tensor(0), in.tensor(a[2])}); }
 
+bool same_known_shape(Domain& d, const TensorRef& x, const TensorRef& y) { // sizes of a launch count as equal
+    const Values a = d.shape(x), b = d.shape(y);
+    bool same = a.size() == b.size();
+    for (std::size_t k = 0; same && k < a.size(); ++k)
+        same = !a[k].is<std::int64_t>() || !b[k].is<std::int64_t>() || a[k].as<std::int64_t>() == b[k].as<std::int64_t>();
+    return same;
+}
+
 Value masked_fill(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef x = a.tensor(0), mask = a.tensor(1);
     if (mask->dtype != DType::Bool) a.wrong(1, "a boolean tensor");
     const TensorRef r = d.apply(Op::Where, {mask, d.cast(in.tensor(a[2]), x->dtype), x});
+    if (std::string_view(a.routine().name).ends_with('_') && !same_known_shape(d, r, x))
+        fail("shape", "the mask does not broadcast to the tensor that is changed", in.span());
     return r;
 }
 
-Value relu(Interpreter& in, Args& a) { return in.elementwise(Op::Max, {Value(a.tensor(0)), Value(0)}); }
+Value relu(Interpreter& in, Args& a) {
+    if (a.tensor(0)->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
+    return in.elementwise(Op::Max, {Value(a.tensor(0)), Value(0)});
+}
 Value reciprocal(Interpreter& in, Args& a) { return in.elementwise(Op::Div, {Value(1), Value(a.tensor(0))}); }
-Value square(Interpreter& in, Args& a) { return in.elementwise(Op::Mul, {Value(a.tensor(0)), Value(a.tensor(0))}); }
+Value square(Interpreter& in, Args& a) {
+    TensorRef x = a.tensor(0);
+    if (x->dtype == DType::Bool) x = in.domain().cast(x, DType::I64);
+    return in.domain().apply(Op::Mul, {x, x});
+}
 Value silu(Interpreter& in, Args& a) {
     const TensorRef x = a.tensor(0);
     return in.domain().apply(Op::Mul, {x, in.domain().apply(Op::Sigmoid, {x})});
@@ -114,6 +140,7 @@ Value elu(Interpreter& in, Args& a) {
 Value sign(Interpreter& in, Args& a) {
     const TensorRef x = a.tensor(0);
     Domain& d = in.domain();
+    if (x->dtype == DType::Bool) return x;
     const auto above = d.cast(in.tensor(in.elementwise(Op::Gt, {Value(x), Value(0)})), x->dtype);
     const auto below = d.cast(in.tensor(in.elementwise(Op::Lt, {Value(x), Value(0)})), x->dtype);
     return d.apply(Op::Sub, {above, below});
@@ -165,11 +192,13 @@ Value cast_to(Interpreter& in, Args& a) {
 template <DType t> Value cast_fixed(Interpreter& in, Args& a) { return in.domain().cast(a.tensor(0), t); }
 Value type_as(Interpreter& in, Args& a) { return in.domain().cast(a.tensor(0), a.tensor(1)->dtype); }
 Value same(Interpreter&, Args& a) { return a.tensor(0); }
+// A tensor of its own: what is assigned to it later is not seen through the original.
+Value clone(Interpreter& in, Args& a) { return in.domain().reshape(a.tensor(0), in.domain().shape(a.tensor(0))); }
 
 constexpr unsigned kTM = kTorch | kMethod, kTMF = kTorch | kMethod | kFunctional;
 
 constexpr Routine rows[] = {
-    {"abs", kTM, "input", unary<Op::Abs>},
+    {"abs", kTM, "input", of_numbers<Op::Abs>},
     {"neg", kTM, "input", unary<Op::Neg>},
     {"negative", kTM, "input", unary<Op::Neg>},
     {"sqrt", kTM, "input", unary<Op::Sqrt>},
@@ -188,10 +217,10 @@ constexpr Routine rows[] = {
     {"tan", kTM, "input", unary<Op::Tan>},
     {"atan", kTM, "input", unary<Op::Atan>},
     {"erf", kTM, "input", unary<Op::Erf>},
-    {"floor", kTM, "input", unary<Op::Floor>},
-    {"ceil", kTM, "input", unary<Op::Ceil>},
-    {"trunc", kTM, "input", unary<Op::Trunc>},
-    {"round", kTM, "input", unary<Op::Round>},
+    {"floor", kTM, "input", of_numbers<Op::Floor>},
+    {"ceil", kTM, "input", of_numbers<Op::Ceil>},
+    {"trunc", kTM, "input", of_numbers<Op::Trunc>},
+    {"round", kTM, "input", of_numbers<Op::Round>},
     {"reciprocal", kTM, "input", reciprocal},
     {"square", kTM, "input", square},
     {"sign", kTM, "input", sign},
@@ -262,7 +291,7 @@ constexpr Routine rows[] = {
     {"long", kMethod, "input", cast_fixed<DType::I64>},
     {"bool", kMethod, "input", cast_fixed<DType::Bool>},
     {"contiguous", kMethod, "input", same},
-    {"clone", kTM, "input", same},
+    {"clone", kTM, "input", clone},
     {"detach", kMethod, "input", same},
     {"cpu", kMethod, "input", same},
     {"cuda", kMethod, "input", same},

@@ -45,6 +45,7 @@ Value arange(Interpreter& in, Args& a) {
         if (!v->number()) a.wrong(0, "a number");
         if (v->is<double>() || (v->is<Expr>() && v->as<Expr>()->type == Type::Real)) t = DType::F32;
     }
+    if (a.dtype(3, t) == DType::Bool) a.wrong(3, "a dtype of numbers");
     return in.domain().arange(start, stop, step, a.dtype(3, t));
 }
 
@@ -85,6 +86,11 @@ Value tensor(Interpreter& in, Args& a) {
     return d.from_numbers(shape, numbers, a.dtype(1, t));
 }
 
+Value scalar_tensor(Interpreter& in, Args& a) {
+    if (!a[0].number()) a.wrong(0, "a number");
+    return in.domain().full({}, a[0], a.dtype(1, DType::F32));
+}
+
 constexpr Routine rows[] = {
     {"ones", kTorch, "*size, dtype=None", ones},
     {"zeros", kTorch, "*size, dtype=None", zeros},
@@ -101,7 +107,7 @@ constexpr Routine rows[] = {
     {"eye", kTorch, "n, m=?, *, dtype=None", eye},
     {"tensor", kTorch, "data, *, dtype=None", tensor},
     {"as_tensor", kTorch, "data, dtype=None", tensor},
-    {"scalar_tensor", kTorch, "data, *, dtype=None", tensor},
+    {"scalar_tensor", kTorch, "s, *, dtype=None", scalar_tensor},
 };
 
 } // namespace

@@ -8,7 +8,13 @@ namespace cubridge::ir::spec {
 
 namespace {
 
-Value matmul_row(Interpreter& in, Args& a) { return matmul(in.domain(), a.tensor(0), a.tensor(1)); }
+template <std::size_t left, std::size_t right> Value matmul_row(Interpreter& in, Args& a) { // ranks; 0: any
+    const std::size_t m = in.domain().rank(a.tensor(0)), n = in.domain().rank(a.tensor(1));
+    if ((left != 0 && m != left) || (right != 0 && n != right))
+        fail("shape", std::string(a.routine().name) + "() takes tensors of rank " + std::to_string(left) + " and " + std::to_string(right) + ", not " +
+                          std::to_string(m) + " and " + std::to_string(n), in.span(), "use torch.matmul");
+    return matmul(in.domain(), a.tensor(0), a.tensor(1));
+}
 
 Value einsum_row(Interpreter& in, Args& a) {
     std::vector<TensorRef> x;
@@ -26,6 +32,7 @@ Value linear(Interpreter& in, Args& a) {
 
 Value outer(Interpreter& in, Args& a) {
     Domain& d = in.domain();
+    if (d.rank(a.tensor(0)) != 1 || d.rank(a.tensor(1)) != 1) fail("shape", "outer() takes tensors of rank 1", in.span());
     return d.apply(Op::Mul, {unsqueeze(d, a.tensor(0), 1), a.tensor(1)});
 }
 
@@ -67,13 +74,13 @@ Value sdpa(Interpreter& in, Args& a) {
 constexpr unsigned kTM = kTorch | kMethod;
 
 constexpr Routine rows[] = {
-    {"matmul", kTM, "input, other", matmul_row},
-    {"mm", kTM, "input, other", matmul_row},
-    {"bmm", kTM, "input, other", matmul_row},
-    {"mv", kTM, "input, other", matmul_row},
-    {"dot", kTM, "input, other", matmul_row},
+    {"matmul", kTM, "input, other", matmul_row<0, 0>},
+    {"mm", kTM, "input, mat2", matmul_row<2, 2>},
+    {"bmm", kTM, "input, mat2", matmul_row<3, 3>},
+    {"mv", kTM, "input, vec", matmul_row<2, 1>},
+    {"dot", kTM, "input, tensor", matmul_row<1, 1>},
     {"einsum", kTorch, "equation, *operands", einsum_row},
-    {"outer", kTM, "input, other", outer},
+    {"outer", kTM, "input, vec2", outer},
     {"linear", kFunctional, "input, weight, bias=?", linear},
     {"scaled_dot_product_attention", kFunctional,
      "query, key, value, attn_mask=?, dropout_p=0.0, is_causal=False, scale=?, enable_gqa=False", sdpa,
@@ -85,6 +92,12 @@ constexpr Routine rows[] = {
 TensorRef matmul(Domain& d, const TensorRef& a, const TensorRef& b) {
     const int m = static_cast<int>(d.rank(a)), n = static_cast<int>(d.rank(b));
     if (m == 0 || n == 0) fail("shape", "a matrix product needs tensors of rank 1 or more");
+    // Unlike einsum's letters, the summed sizes must be equal: a 1 does not repeat.
+    const Values left = d.shape(a), right = d.shape(b);
+    const Value &p = left.back(), &q = right[n >= 2 ? static_cast<std::size_t>(n) - 2 : 0];
+    const auto one = [](const Value& v) { return v.is<std::int64_t>() && v.as<std::int64_t>() == 1; };
+    if (one(p) != one(q))
+        fail("shape", "a matrix product sums over the last axis of the left and the axis before the last of the right, their sizes do not agree");
     // labels: batch axes from the right as 10, 11, ...; 0 rows, 1 summed, 2 columns
     std::vector<int> x, y, out;
     for (int k = std::max(m, n) - 3; k >= 0; --k) {

@@ -1,5 +1,6 @@
 // Rows of Python itself and of math. SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/library.h"
+#include <algorithm>
 #include <cmath>
 
 namespace cubridge::ir::spec {
@@ -14,7 +15,10 @@ template <Op op> Value math(Interpreter& in, Args& a) {
     v = v.is<Expr>() ? d.to_float(v) : v.is<double>() ? v : Value(static_cast<double>(v.is<bool>() ? v.as<bool>() : v.as<std::int64_t>()));
     if constexpr (op == Op::Log || op == Op::Log2 || op == Op::Log10)
         if (v.is<double>() && v.as<double>() <= 0) fail("domain", std::string("math.") + a.routine().name + " of a number that is not positive", in.span());
-    return in.elementwise(op, {v});
+    const Value r = in.elementwise(op, {v});
+    if (v.is<double>() && r.is<double>() && std::isinf(r.as<double>()) && std::isfinite(v.as<double>())) // Python raises
+        fail("domain", std::string("math.") + a.routine().name + " of " + std::to_string(v.as<double>()) + " is not finite", in.span());
+    return r;
 }
 
 // math.log(x, base).
@@ -155,13 +159,14 @@ Value reversed(Interpreter& in, Args& a) {
 }
 Value absolute(Interpreter& in, Args& a) { return in.elementwise(Op::Abs, {a[0]}); }
 Value round_number(Interpreter& in, Args& a) {
-    if (a.given(1)) fail("unsupported", "round() to digits", in.span());
     return math_to_int<Op::Round>(in, a);
 }
-Value slice(Interpreter&, Args& a) {
+Value slice(Interpreter& in, Args& a) {
+    const Values x = *a[0].as<Sequence>().items;
+    if (x.empty() || x.size() > 3) fail("type", "slice() takes one to three arguments", in.span());
     auto p = std::make_shared<std::array<Value, 3>>();
-    if (a.given(1)) *p = {a[0], a[1], a[2]};
-    else *p = {Value(), a[0], Value()};
+    if (x.size() == 1) (*p)[1] = x[0];
+    else std::copy(x.begin(), x.end(), p->begin());
     return SliceValue{std::move(p)};
 }
 
@@ -214,7 +219,7 @@ constexpr Routine rows[] = {
     {"float", kBuiltin, "x=0", to_float},
     {"bool", kBuiltin, "x=False", to_bool},
     {"abs", kBuiltin, "x", absolute},
-    {"round", kBuiltin, "x, digits=?", round_number},
+    {"round", kBuiltin, "x", round_number, "to an int"},
     {"min", kBuiltin, "*x", extremum<Op::Min>},
     {"max", kBuiltin, "*x", extremum<Op::Max>},
     {"sum", kBuiltin, "x, start=?", sum},
@@ -227,7 +232,7 @@ constexpr Routine rows[] = {
     {"list", kBuiltin, "x=?", list},
     {"tuple", kBuiltin, "x=?", tuple},
     {"reversed", kBuiltin, "x", reversed},
-    {"slice", kBuiltin, "start, stop=?, step=?", slice},
+    {"slice", kBuiltin, "*bounds", slice},
     {"isinstance", kBuiltin, "x, kinds", isinstance},
     {"finfo", kTorch, "dtype=?", finfo, "min, max, eps, tiny"},
     {"iinfo", kTorch, "dtype=?", finfo, "min, max"},

@@ -8,6 +8,17 @@ namespace cubridge::ir::spec {
 
 namespace {
 
+// What takes an axis takes a tensor of rank 0 as well, as if it had one of size 1.
+template <class F> TensorRef as_vector(Domain& d, const TensorRef& t, F f) {
+    if (d.rank(t) > 0) return f(t);
+    return d.reshape(f(unsqueeze(d, t, 0)), {});
+}
+
+bool has_no_elements(Domain& d, const TensorRef& t) {
+    const Values sizes = d.shape(t);
+    return std::any_of(sizes.begin(), sizes.end(), [](const Value& s) { return s.is<std::int64_t>() && s.as<std::int64_t>() == 0; });
+}
+
 // `dim` of a reduction: nothing (all), one, or several.
 std::vector<int> dims_of(Interpreter& in, Args& a, std::size_t k, std::size_t rank) {
     std::vector<int> out;
@@ -36,7 +47,10 @@ template <ReduceOp op> Value reduce(Interpreter& in, Args& a) {
     if constexpr (op == ReduceOp::Any || op == ReduceOp::All) t = in.domain().cast(t, DType::Bool);
     const auto dims = dims_of(in, a, 1, in.domain().rank(t));
     if constexpr (op == ReduceOp::Sum || op == ReduceOp::Prod)
-        if (a.given(3)) t = in.domain().cast(t, a.dtype(3, t->dtype));
+        if (a.given(3)) {
+            const DType type = a.dtype(3, t->dtype);
+            return in.domain().cast(in.domain().reduce(op, in.domain().cast(t, type), dims, a.flag(2)), type);
+        }
     return in.domain().reduce(op, t, dims, a.flag(2));
 }
 
@@ -65,7 +79,8 @@ Value variance(Interpreter& in, Args& a, bool root) {
     const bool unbiased = a[3].none() || a.flag(3);
     const Value centred = in.elementwise(Op::Sub, {Value(t), mean_of(in, t, dims, true)});
     const TensorRef squares = d.reduce(ReduceOp::Sum, in.tensor(in.elementwise(Op::Mul, {centred, centred})), dims, a.flag(2));
-    const Value by = in.binary("-", count_of(in, t, dims), unbiased && !a.given(4) ? Value(1) : a.given(4) ? a[4] : Value(0));
+    const Value less = a.given(4) ? a[4] : Value(unbiased ? 1 : 0);
+    const Value by = in.elementwise(Op::Max, {in.binary("-", count_of(in, t, dims), less), Value(0)});
     const Value v = in.elementwise(Op::Div, {Value(squares), by});
     return root ? Value(d.apply(Op::Sqrt, {in.tensor(v)})) : v;
 }
@@ -99,21 +114,25 @@ Value logsumexp_row(Interpreter& in, Args& a) {
 
 Value cumsum(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
-    return in.domain().cumsum(t, a.dim(1, in.domain().rank(t)));
+    const int dim = a.dim(1, in.domain().rank(t));
+    return as_vector(in.domain(), t, [&](const TensorRef& x) { return in.domain().cumsum(x, dim); });
 }
 Value argsort(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
-    return in.domain().argsort(t, a.dim(1, in.domain().rank(t)), a.flag(2));
+    const int dim = a.dim(1, in.domain().rank(t));
+    return as_vector(in.domain(), t, [&](const TensorRef& x) { return in.domain().argsort(x, dim, a.flag(2)); });
 }
-Value arg_extremum(Interpreter& in, Args& a, bool least) {
+template <bool least> Value arg_extremum_row(Interpreter& in, Args& a) {
     Domain& d = in.domain();
-    TensorRef t = a.tensor(0);
-    if (!a.given(1)) t = d.reshape(t, {Value(-1)});
-    if (least) t = d.apply(Op::Neg, {t});
-    return d.argmax(t, a.given(1) ? a.dim(1, d.rank(t)) : 0, a.flag(2));
+    const TensorRef t = a.tensor(0);
+    if (t->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
+    if (a.given(1)) {
+        const int dim = a.dim(1, d.rank(t));
+        return as_vector(d, t, [&](const TensorRef& x) { return arg_extremum(d, x, dim, a.flag(2), least); });
+    }
+    const TensorRef at = arg_extremum(d, d.reshape(t, {Value(-1)}), 0, false, least);
+    return a.flag(2) ? d.reshape(at, Values(d.rank(t), Value(1))) : at;
 }
-Value argmax(Interpreter& in, Args& a) { return arg_extremum(in, a, false); }
-Value argmin(Interpreter& in, Args& a) { return arg_extremum(in, a, true); }
 Value count_nonzero(Interpreter& in, Args& a) {
     const TensorRef t = in.domain().cast(a.tensor(0), DType::Bool);
     return in.domain().reduce(ReduceOp::Sum, t, dims_of(in, a, 1, in.domain().rank(t)), false);
@@ -123,13 +142,22 @@ Value normalize(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
     const int dim = a.dim(2, d.rank(t));
-    const TensorRef n = d.apply(Op::Sqrt, {d.reduce(ReduceOp::Sum, d.apply(Op::Mul, {t, t}), {dim}, true)});
+    const std::vector<int> dims = d.rank(t) == 0 ? std::vector<int>{} : std::vector<int>{dim};
+    const TensorRef n = d.apply(Op::Sqrt, {d.reduce(ReduceOp::Sum, d.apply(Op::Mul, {t, t}), dims, true)});
     return in.elementwise(Op::Div, {Value(t), in.elementwise(Op::Max, {Value(n), a[3]})});
 }
 
 std::vector<int> last_dims(Interpreter& in, Args& a, std::size_t rank) { // of normalized_shape
-    const std::size_t n = a.sizes(1).size();
+    const Values given = a.sizes(1), sizes = in.domain().shape(a.tensor(0));
+    const std::size_t n = given.size();
+    if (n == 0) fail("shape", "normalized_shape is empty", in.span(), "give the size of the last dimension");
     if (n > rank) fail("shape", "normalized_shape has more dimensions than the tensor", in.span());
+    for (std::size_t k = 0; k < n; ++k)
+        if (given[k].is<std::int64_t>() && sizes[rank - n + k].is<std::int64_t>() && given[k].as<std::int64_t>() != sizes[rank - n + k].as<std::int64_t>())
+            fail("shape", "normalized_shape is not the shape of the last dimensions", in.span(), "give x.shape[-1:]");
+    for (const std::size_t k : {std::size_t{2}, std::size_t{3}})
+        if (a[k].is<TensorRef>() && in.domain().rank(a.tensor(k)) != n)
+            fail("shape", "a weight of rank " + std::to_string(in.domain().rank(a.tensor(k))) + " for a normalized_shape of " + std::to_string(n) + " dimensions", in.span());
     std::vector<int> dims;
     for (std::size_t k = rank - n; k < rank; ++k) dims.push_back(static_cast<int>(k));
     return dims;
@@ -142,7 +170,7 @@ Value rms_norm(Interpreter& in, Args& a) {
     const double eps = is_float(t->dtype) && t->dtype == DType::F64 ? 0x1p-52 : 0x1p-23;
     const TensorRef r = d.apply(Op::Rsqrt, {in.tensor(in.elementwise(Op::Add, {mean_square, a.given(3) ? a[3] : Value(eps)}))});
     const Value out = d.apply(Op::Mul, {t, r});
-    return a.given(2) ? in.elementwise(Op::Mul, {out, a[2]}) : out;
+    return d.cast(in.tensor(a.given(2) ? in.elementwise(Op::Mul, {out, a[2]}) : out), t->dtype);
 }
 
 Value layer_norm(Interpreter& in, Args& a) {
@@ -153,7 +181,7 @@ Value layer_norm(Interpreter& in, Args& a) {
     const Value v = mean_of(in, in.tensor(in.elementwise(Op::Mul, {centred, centred})), dims, true);
     Value out = in.elementwise(Op::Mul, {centred, Value(d.apply(Op::Rsqrt, {in.tensor(in.elementwise(Op::Add, {v, a[4]}))}))});
     if (a.given(2)) out = in.elementwise(Op::Mul, {out, a[2]});
-    return a.given(3) ? in.elementwise(Op::Add, {out, a[3]}) : out;
+    return d.cast(in.tensor(a.given(3) ? in.elementwise(Op::Add, {out, a[3]}) : out), t->dtype);
 }
 
 constexpr unsigned kTM = kTorch | kMethod, kTMF = kTorch | kMethod | kFunctional;
@@ -174,8 +202,8 @@ constexpr Routine rows[] = {
     {"logsumexp", kTM, "input, dim, keepdim=False", logsumexp_row},
     {"cumsum", kTM, "input, dim", cumsum},
     {"argsort", kTM, "input, dim=-1, descending=False, stable=False", argsort, "stable always; kernels: to be turned into ranks"},
-    {"argmax", kTM, "input, dim=?, keepdim=False", argmax, "the first of equals; not in kernels"},
-    {"argmin", kTM, "input, dim=?, keepdim=False", argmin, "the first of equals; not in kernels"},
+    {"argmax", kTM, "input, dim=?, keepdim=False", arg_extremum_row<false>, "the first of equals"},
+    {"argmin", kTM, "input, dim=?, keepdim=False", arg_extremum_row<true>, "the first of equals"},
     {"count_nonzero", kTM, "input, dim=?", count_nonzero},
     {"normalize", kFunctional, "input, p=2.0, dim=1, eps=1e-12", normalize, "p is 2"},
     {"rms_norm", kTorch | kFunctional, "input, normalized_shape, weight=?, eps=?", rms_norm},
@@ -184,7 +212,15 @@ constexpr Routine rows[] = {
 
 } // namespace
 
+TensorRef arg_extremum(Domain& d, const TensorRef& t, int dim, bool keepdim, bool least) {
+    // bool and narrow integers have no negative of each value
+    const TensorRef x = is_float(t->dtype) || t->dtype == DType::I64 ? t : d.cast(t, DType::I64);
+    return d.argmax(least ? d.apply(Op::Neg, {x}) : x, dim, keepdim);
+}
+
 TensorRef softmax(Domain& d, const TensorRef& x, int dim, bool logarithm) {
+    if (d.rank(x) == 0) return d.reshape(softmax(d, unsqueeze(d, x, 0), 0, logarithm), {});
+    if (has_no_elements(d, x)) return x;
     const TensorRef m = d.reduce(ReduceOp::Max, x, {dim}, true);
     const TensorRef shifted = d.apply(Op::Sub, {x, m});
     const TensorRef e = d.apply(Op::Exp, {shifted});
@@ -196,9 +232,7 @@ TensorRef softmax(Domain& d, const TensorRef& x, int dim, bool logarithm) {
 // A row of -inf gives -inf, an empty one too, as torch.logsumexp does.
 TensorRef logsumexp(Domain& d, const TensorRef& x, const std::vector<int>& dims, bool keepdim) {
     const double inf = std::numeric_limits<double>::infinity();
-    bool empty = false;
-    for (const Value& s : d.shape(x)) empty = empty || (s.is<std::int64_t>() && s.as<std::int64_t>() == 0);
-    if (empty) return d.apply(Op::Log, {d.reduce(ReduceOp::Sum, d.apply(Op::Exp, {x}), dims, keepdim)});
+    if (has_no_elements(d, x)) return d.apply(Op::Log, {d.reduce(ReduceOp::Sum, d.apply(Op::Exp, {x}), dims, keepdim)});
     const TensorRef m = d.reduce(ReduceOp::Max, x, dims, true);
     const TensorRef infinite = d.apply(Op::Eq, {d.apply(Op::Abs, {m}), d.wrap(Value(inf))});
     const TensorRef safe = d.apply(Op::Where, {infinite, d.cast(d.wrap(Value(0)), x->dtype), m});

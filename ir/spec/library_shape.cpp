@@ -71,9 +71,10 @@ Value squeeze(Interpreter& in, Args& a) {
         for (const Value& v : dims) {
             if (!v.is<std::int64_t>()) a.wrong(1, "an int");
             std::int64_t k = v.as<std::int64_t>();
-            if (k < 0) k += static_cast<std::int64_t>(sizes.size());
-            if (k < 0 || k >= static_cast<std::int64_t>(sizes.size())) fail("index", "squeeze(): dimension out of range", in.span());
-            drop[static_cast<std::size_t>(k)] = true;
+            const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(sizes.size())); // a number has one to name
+            if (k < 0) k += n;
+            if (k < 0 || k >= n) fail("index", "squeeze(): dimension out of range", in.span());
+            if (!drop.empty()) drop[static_cast<std::size_t>(k)] = true;
         }
     }
     Values out;
@@ -137,6 +138,7 @@ Value movedim(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
     const std::size_t rank = in.domain().rank(t);
     const int from = a.dim(1, rank), to = a.dim(2, rank);
+    if (rank == 0) return t;
     std::vector<int> order;
     for (int k = 0; k < static_cast<int>(rank); ++k)
         if (k != from) order.push_back(k);
@@ -150,7 +152,8 @@ Value expand_as(Interpreter& in, Args& a) { return in.domain().expand(a.tensor(0
 Value repeat(Interpreter& in, Args& a) { // tiles; most often of size-1 axes
     Domain& d = in.domain();
     TensorRef t = a.tensor(0);
-    const Values times = a.sizes(1);
+    Values times = a.sizes(1);
+    if (std::string_view(a.routine().name) == "tile") times.insert(times.begin(), d.rank(t) - std::min(d.rank(t), times.size()), Value(1));
     if (times.size() < d.rank(t)) fail("shape", "repeat() needs a count for each dimension", in.span());
     while (d.rank(t) < times.size()) t = unsqueeze(d, t, 0);
     const Values sizes = d.shape(t);
@@ -208,7 +211,18 @@ Value stack(Interpreter& in, Args& a) {
 Value narrow(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
-    return d.slice(t, a.axis(1, d.rank(t)), a[2], in.binary("+", a[2], a[3]), Value());
+    const int dim = a.axis(1, d.rank(t));
+    const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
+    Value start = a[2];
+    if (start.is<TensorRef>()) start = d.item(start.as<TensorRef>(), "narrow()");
+    if (!start.number() || !a[3].number()) a.wrong(2, "an int");
+    if (start.is<std::int64_t>() && start.as<std::int64_t>() < 0) start = in.binary("+", start, size);
+    const Value end = in.binary("+", start, a[3]);
+    const auto known = [](const Value& v) { return v.is<std::int64_t>(); };
+    if (known(start) && known(end) && known(size))
+        if (start.as<std::int64_t>() < 0 || end.as<std::int64_t>() < start.as<std::int64_t>() || end.as<std::int64_t>() > size.as<std::int64_t>())
+            fail("index", "narrow() reaches beyond the dimension's size of " + std::to_string(size.as<std::int64_t>()), in.span());
+    return d.slice(t, dim, start, end, Value());
 }
 
 Value select(Interpreter& in, Args& a) {
@@ -218,6 +232,7 @@ Value select(Interpreter& in, Args& a) {
 
 Value index_select(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0), at = a.tensor(2);
+    if (in.domain().rank(at) > 1) a.wrong(2, "an index of rank 1");
     std::vector<TensorRef> index(in.domain().rank(t));
     index[static_cast<std::size_t>(a.axis(1, index.size()))] = at;
     return in.domain().gather(t, index);
@@ -252,6 +267,7 @@ Value chunk(Interpreter& in, Args& a) { // in equal parts; the last is shorter w
     const std::int64_t n = a.integer(1);
     if (n < 1) fail("domain", "chunk() into fewer than one part", in.span());
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
+    if (size.is<std::int64_t>() && size.as<std::int64_t>() == 0) return pieces(in, t, dim, Values(static_cast<std::size_t>(std::min<std::int64_t>(n, 1000)), Value(0)));
     if (size.is<std::int64_t>()) {
         const std::int64_t each = std::max<std::int64_t>(1, (size.as<std::int64_t>() + n - 1) / n);
         Values sizes;
@@ -270,7 +286,7 @@ Value split(Interpreter& in, Args& a) {
     const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "split"), each = a.integer(1);
     if (each < 1) fail("domain", "split() into parts of less than one", in.span());
     Values sizes;
-    for (std::int64_t left = n; left > 0; left -= each) sizes.push_back(std::min(each, left));
+    for (std::int64_t left = n; left > 0 || sizes.empty(); left -= each) sizes.push_back(std::min(each, left));
     return pieces(in, t, dim, sizes);
 }
 
@@ -291,8 +307,9 @@ Value gather(Interpreter& in, Args& a) {
 }
 
 Value scatter(Interpreter& in, Args& a) {
-    const TensorRef t = a.tensor(0);
-    return in.domain().scatter(t, a.dim(1, in.domain().rank(t)), a.tensor(2), in.domain().cast(a.tensor(3), t->dtype));
+    const TensorRef t = a.tensor(0), from = a.tensor(3);
+    if (!from->scalar && from->dtype != t->dtype) a.wrong(3, "of the tensor's dtype");
+    return in.domain().scatter(t, a.dim(1, in.domain().rank(t)), a.tensor(2), in.domain().cast(from, t->dtype));
 }
 
 template <bool lower> Value triangle(Interpreter& in, Args& a) { // keeps j <= i + diagonal (or >=), zero elsewhere
@@ -307,6 +324,17 @@ template <bool lower> Value triangle(Interpreter& in, Args& a) { // keeps j <= i
     return d.apply(Op::Where, {keep, t, d.cast(d.wrap(Value(0)), t->dtype)});
 }
 
+// What negative counts of pad() take away.
+TensorRef cropped(Interpreter& in, const TensorRef& t, int dim, const Value& before, const Value& after) {
+    const auto below = [](const Value& n) { return n.is<std::int64_t>() && n.as<std::int64_t>() < 0; };
+    if (!below(before) && !below(after)) return t;
+    const Value size = in.domain().shape(t)[static_cast<std::size_t>(dim)];
+    const Value from = below(before) ? in.elementwise(Op::Neg, {before}) : Value(0), to = below(after) ? in.binary("+", size, after) : size;
+    if (from.is<std::int64_t>() && to.is<std::int64_t>() && to.as<std::int64_t>() < from.as<std::int64_t>())
+        fail("shape", "pad() takes away more than there is", in.span());
+    return in.domain().slice(t, dim, from, to, Value());
+}
+
 Value pad(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     TensorRef t = a.tensor(0);
@@ -315,11 +343,12 @@ Value pad(Interpreter& in, Args& a) {
     if (by.size() % 2 != 0 || by.size() > 2 * d.rank(t)) fail("shape", "pad() takes two counts for each of the last dimensions", in.span());
     for (std::size_t k = 0; k < by.size() / 2; ++k) {
         const int dim = static_cast<int>(d.rank(t) - 1 - k);
+        t = cropped(in, t, dim, by[2 * k], by[2 * k + 1]);
         std::vector<TensorRef> parts;
         for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
             const Value& n = by[2 * k + side];
             if (side == 1) parts.push_back(t);
-            if (n.is<std::int64_t>() && n.as<std::int64_t>() == 0) continue;
+            if (n.is<std::int64_t>() && n.as<std::int64_t>() <= 0) continue;
             Values sizes = d.shape(t);
             sizes[static_cast<std::size_t>(dim)] = n;
             const TensorRef filler = d.full(sizes, a[3].none() ? Value(0) : a[3], t->dtype);
@@ -351,25 +380,25 @@ Value item(Interpreter& in, Args& a) { return in.domain().item(a.tensor(0), "ite
 constexpr unsigned kTM = kTorch | kMethod;
 
 constexpr Routine rows[] = {
-    {"reshape", kTM, "input, *shape", reshape},
-    {"reshape_as", kMethod, "input, other", reshape_as},
-    {"view", kMethod, "input, *size", view},
-    {"view_as", kMethod, "input, other", reshape_as},
-    {"flatten", kTM, "input, start_dim=0, end_dim=-1", flatten},
-    {"unflatten", kTM, "input, dim, sizes", unflatten},
-    {"unsqueeze", kTM, "input, dim", unsqueeze_row},
-    {"squeeze", kTM, "input, dim=?", squeeze},
-    {"permute", kTM, "input, *dims", permute},
-    {"transpose", kTM, "input, dim0, dim1", transpose},
-    {"swapaxes", kTM, "input, dim0, dim1", transpose},
-    {"swapdims", kTM, "input, dim0, dim1", transpose},
-    {"movedim", kTM, "input, source, destination", movedim},
-    {"t", kTM, "input", t_row},
-    {"mT", kProperty, "input", mT},
-    {"T", kProperty, "input", T},
-    {"expand", kMethod, "input, *size", expand},
-    {"expand_as", kMethod, "input, other", expand_as},
-    {"broadcast_to", kTM, "input, *size", expand},
+    {"reshape", kTM | kView, "input, *shape", reshape},
+    {"reshape_as", kMethod | kView, "input, other", reshape_as},
+    {"view", kMethod | kView, "input, *size", view},
+    {"view_as", kMethod | kView, "input, other", reshape_as},
+    {"flatten", kTM | kView, "input, start_dim=0, end_dim=-1", flatten},
+    {"unflatten", kTM | kView, "input, dim, sizes", unflatten},
+    {"unsqueeze", kTM | kView, "input, dim", unsqueeze_row},
+    {"squeeze", kTM | kView, "input, dim=?", squeeze},
+    {"permute", kTM | kView, "input, *dims", permute},
+    {"transpose", kTM | kView, "input, dim0, dim1", transpose},
+    {"swapaxes", kTM | kView, "input, dim0, dim1", transpose},
+    {"swapdims", kTM | kView, "input, dim0, dim1", transpose},
+    {"movedim", kTM | kView, "input, source, destination", movedim},
+    {"t", kTM | kView, "input", t_row},
+    {"mT", kProperty | kView, "input", mT},
+    {"T", kProperty | kView, "input", T},
+    {"expand", kMethod | kView, "input, *size", expand},
+    {"expand_as", kMethod | kView, "input, other", expand_as},
+    {"broadcast_to", kTM | kView, "input, *size", expand},
     {"repeat", kMethod, "input, *repeats", repeat},
     {"tile", kTM, "input, *dims", repeat},
     {"repeat_interleave", kTM, "input, repeats, dim=?", repeat_interleave},
@@ -377,17 +406,17 @@ constexpr Routine rows[] = {
     {"concat", kTorch, "tensors, dim=0", cat},
     {"concatenate", kTorch, "tensors, dim=0", cat},
     {"stack", kTorch, "tensors, dim=0", stack},
-    {"narrow", kTM, "input, dim, start, length", narrow},
-    {"select", kTM, "input, dim, index", select},
+    {"narrow", kTM | kView, "input, dim, start, length", narrow},
+    {"select", kTM | kView, "input, dim, index", select},
     {"index_select", kTM, "input, dim, index", index_select},
-    {"unbind", kTM, "input, dim=0", unbind},
-    {"chunk", kTM, "input, chunks, dim=0", chunk, "of a launch size: must divide it"},
-    {"split", kTM, "input, split_size, dim=0", split},
+    {"unbind", kTM | kView, "input, dim=0", unbind},
+    {"chunk", kTM | kView, "input, chunks, dim=0", chunk, "of a launch size: must divide it"},
+    {"split", kTM | kView, "input, split_size, dim=0", split},
     {"flip", kTM, "input, *dims", flip},
     {"gather", kTM, "input, dim, index", gather},
     {"take_along_dim", kTM, "input, indices, dim", [](Interpreter& in, Args& a) -> Value {
          const TensorRef t = a.tensor(0);
-         return in.domain().take_along(t, a.dim(2, in.domain().rank(t)), a.tensor(1));
+         return in.domain().take_along(t, a.axis(2, in.domain().rank(t)), a.tensor(1));
      }, "indices have the shape of input but for dim"},
     {"scatter", kTM, "input, dim, index, src", scatter, "kernels: of positions by an argsort, which gives ranks"},
     {"scatter_", kMethod, "input, dim, index, src", scatter, "as scatter"},

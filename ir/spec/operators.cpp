@@ -58,6 +58,7 @@ Value arithmetic(Op op, const Value& a, const Value& b, Span span) {
         const double x[] = {as_double(a), as_double(b)};
         const double r = info(op).real(x);
         if (op == Op::Pow && r != r && x[0] < 0) fail("domain", "a negative number to a fractional power", span);
+        if (op == Op::Pow && std::isinf(r) && std::isfinite(x[0]) && std::isfinite(x[1])) fail("domain", "a power is too large for a float", span);
         return r;
     }
     std::int64_t x = as_int(a), y = as_int(b), r = 0;
@@ -159,8 +160,8 @@ Value Interpreter::unary(const std::string& sign, const Value& a) {
     if (sign == "+") return a;
     if (sign == "-") return elementwise(Op::Neg, {a});
     if (a.is<TensorRef>()) {
-        if (a.as<TensorRef>()->dtype != DType::Bool)
-            fail("type", "`~` takes a boolean tensor here, this is " + kind_of(a), span_, "compare first, or use torch.logical_not");
+        if (is_float(a.as<TensorRef>()->dtype))
+            fail("type", "`~` takes a boolean tensor, this is " + kind_of(a), span_, "compare first, or use torch.logical_not");
         return elementwise(Op::Not, {a});
     }
     if (a.is<std::int64_t>()) return ~a.as<std::int64_t>();

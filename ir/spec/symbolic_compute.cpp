@@ -129,7 +129,7 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     }
     DType type = result_type(typed);
     if (logic && type != DType::Bool)
-        fail("type", is_float(type) ? "`&`, `|`, `^` and `~` take booleans, not floats" : "bitwise operators take booleans here, not integers", {}, "compare first: (a > 0) & (b > 0)");
+        fail(is_float(type) ? "type" : "unsupported", is_float(type) ? "`&`, `|`, `^` and `~` take booleans, not floats" : "bitwise operators take booleans here, not integers", {}, "compare first: (a > 0) & (b > 0)");
     if (type == DType::Bool && (op == Op::Sub || op == Op::Neg)) fail("type", "subtracting booleans", {}, "use torch.logical_xor, or convert with .int()");
     if ((op == Op::Div || info(op).real_in) && !is_float(type)) type = DType::F32;
     if (op == Op::Pow && !is_float(type)) {

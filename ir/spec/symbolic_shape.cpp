@@ -22,6 +22,7 @@ SymbolicDomain::Ptr SymbolicDomain::fresh(DType dtype, std::vector<Expr> shape, 
 }
 
 SymbolicDomain::Ptr SymbolicDomain::moved(const SymbolicTensor& t, std::vector<Expr> shape, const std::vector<Expr>& map) {
+    if (t.sorted) fail("unsupported", "moving the elements of an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) first");
     auto r = like(t);
     r->shape = std::move(shape);
     r->scalar = false;
@@ -422,15 +423,26 @@ TensorRef SymbolicDomain::argsort(const TensorRef& t, int dim, bool descending) 
     return fresh(DType::I64, x.shape, rank, x.inputs);
 }
 
-// Positions of extrema have no expression; a text that only takes the values of max(dim=...) never looks at them.
+// The least position of what equals the largest value; NaN is larger than any.
 TensorRef SymbolicDomain::argmax(const TensorRef& t, int dim, bool keepdim) {
+    begin();
     const auto& x = at(t);
-    std::vector<Expr> shape;
-    for (std::size_t k = 0; k < x.shape.size(); ++k)
-        if (static_cast<int>(k) != dim || keepdim) shape.push_back(static_cast<int>(k) == dim ? pool_.integer(1) : x.shape[k]);
-    auto r = fresh(DType::I64, std::move(shape), pool_.integer(0), x.inputs);
-    r->sorted = x.body, r->sorted_axis = -1;
-    return r;
+    touch(x);
+    if (x.sorted) fail("unsupported", "reducing an argsort", {}, "turn the order into ranks and compare");
+    if (x.raw >= 0) uses_[x.raw] |= kUsedAsFloat;
+    const Expr extent = x.shape[static_cast<std::size_t>(dim)], body = x.pin ? x.pin : x.body;
+    if (is_int(extent, 0)) fail("shape", "argmax over an axis of size 0");
+    const Expr most = reduce_axis(ReduceOp::Max, body, dim, extent);
+    Expr here = pool_.apply(Op::Eq, body, most);
+    if (body->type != Type::Int) here = pool_.logical_or(here, pool_.apply(Op::Ne, body, body));
+    const Expr first = pool_.reduce(ReduceOp::Min, pool_.select(here, pool_.index(dim), extent), dim, extent);
+    std::vector<Expr> shape, map(x.shape.size());
+    for (std::size_t k = 0; k < x.shape.size(); ++k) {
+        if (static_cast<int>(k) == dim && !keepdim) continue;
+        map[k] = pool_.index(static_cast<int>(shape.size()));
+        shape.push_back(static_cast<int>(k) == dim ? pool_.integer(1) : x.shape[k]);
+    }
+    return fresh(DType::I64, std::move(shape), pool_.substitute(first, map), x.inputs);
 }
 
 TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& where, const TensorRef& value) {
@@ -445,10 +457,13 @@ TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& 
         const Expr count = where[k].single ? pool_.integer(1) : resolve(to_expr(where[k].count));
         if (!nonnegative(from)) fail("unsupported", "assigning at a position that may be negative", {}, "use torch.where");
         inside.push_back(pool_.apply(Op::Ge, i, from));
-        inside.push_back(pool_.apply(Op::Lt, i, pool_.add(from, count)));
+        const Expr by = pool_.integer(where[k].single ? 1 : require_int(where[k].step, "a slice step"));
+        inside.push_back(pool_.apply(Op::Lt, i, pool_.add(from, pool_.mul(count, by))));
         if (where[k].single) continue;
         shape.push_back(count);
-        map.push_back(pool_.sub(i, from));
+        const Expr offset = pool_.sub(i, from);
+        if (!is_int(by, 1)) inside.push_back(pool_.apply(Op::Eq, pool_.apply(Op::Mod, offset, by), pool_.integer(0)));
+        map.push_back(is_int(by, 1) ? offset : pool_.apply(Op::FloorDiv, offset, by));
     }
     if (v.shape.size() > shape.size()) fail("shape", "the value has a higher rank than the region it is assigned to");
     const std::size_t shift = shape.size() - v.shape.size();

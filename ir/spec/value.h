@@ -20,6 +20,10 @@ struct TensorBase {
     virtual ~TensorBase() = default;
     DType dtype = DType::F32;
     bool scalar = false; ///< a wrapped Python number
+    /// The memory that it shares with its views, as a count of the changes made to it, and the count that it shows. The
+    /// interpreter's: a tensor whose version is not the latest is no longer what PyTorch would read.
+    mutable std::shared_ptr<int> memory;
+    mutable int version = 0;
 };
 using TensorRef = std::shared_ptr<const TensorBase>;
 

@@ -139,7 +139,8 @@ std::vector<float> floats(const OpInfo& o, const std::vector<Tensor>& x, const S
 
 } // namespace
 
-Tensor apply(Op op, const std::vector<Tensor>& x) {
+Tensor apply(Op op, const std::vector<Tensor>& operands) {
+    std::vector<Tensor> x = operands;
     const OpInfo& o = info(op);
     if (length(x.size()) != o.arity)
         fail("type",
@@ -148,6 +149,13 @@ Tensor apply(Op op, const std::vector<Tensor>& x) {
     for (std::size_t k = 1; k < x.size(); ++k) shape = broadcast(shape, x[k].shape, o.torch);
     const std::int64_t n = elements(shape);
     const Plan p = plan(o, x);
+    if (is_integer(p.common) && size_in_bytes(p.common) < 8) // uint8 < -3 compares with 253
+        for (std::size_t k = op == Op::Where ? 1 : 0; k < x.size(); ++k)
+            if (x[k].dtype != p.common) {
+                const bool scalar = x[k].scalar;
+                x[k] = cast(x[k], p.common);
+                x[k].scalar = scalar;
+            }
 
     Tensor out;
     out.dtype = p.result;

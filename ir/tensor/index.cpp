@@ -88,6 +88,7 @@ Selection selection(const Shape& shape, const std::vector<Region>& where) {
     s.before = offsets_of(sizes[0], strides[0]);
     s.after = offsets_of(sizes[1], strides[1]);
     s.here.assign(at(elements(indexed)), constant);
+    if (elements(s.shape) == 0) return s; // nothing is read, and PyTorch checks no index then
     for (std::size_t axis = 0; axis < where.size(); ++axis) {
         if (!where[axis].index) continue;
         const Tensor& index = *where[axis].index;

@@ -8,6 +8,7 @@ namespace cubridge::ir::tensor {
 namespace {
 
 double checked(double value, DType dtype) {
+    if (dtype == DType::Bool) return value != 0 ? 1 : 0;
     return is_float(dtype) ? value : fit(truncated(value), dtype);
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import torch
 
-FLOAT_ONLY = {"softmax", "log_softmax", "mean", "var", "std", "norm", "normalize", "rms_norm", "layer_norm", "silu", "gelu", "softplus",
+FLOAT_ONLY = {"matmul", "softmax", "log_softmax", "mean", "var", "std", "norm", "normalize", "rms_norm", "layer_norm", "silu", "gelu", "softplus",
               "logsigmoid", "leaky_relu", "elu", "linear", "scaled_dot_product_attention", "mv", "mm", "bmm", "dot"}
 WHOLE = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "logical_and", "logical_or", "logical_xor", "logical_not"}
 POSITIVE = {"log", "log2", "log10", "sqrt", "rsqrt", "log1p"}
@@ -133,8 +133,8 @@ def argument(w, row, name, x):
     special = {
         "fill_value": lambda: number(w), "value": lambda: number(w), "n": lambda: str(r.randint(0, 4)), "m": lambda: str(r.randint(0, 4)),
         "alpha": lambda: str(r.choice([2, 3, -1, 0.5])), "exponent": lambda: r.choice(["2", "3", "0.5", "-1", "0", "-0.5", "1.5", broadcastable(w, x, "i")]),
-        "other": lambda: matrix(w, x, row) if row in ("matmul", "mm", "bmm", "mv", "dot") else w.tensor("fib") if row in ("reshape_as", "view_as", "expand_as", "type_as") else
-        w.tensor("f", accept=lambda t: t.dim() == 1) if row == "outer" else other(w, x, row),
+        "other": lambda: matrix(w, x, row) if row == "matmul" else w.tensor("fib") if row in ("reshape_as", "view_as", "expand_as", "type_as") else
+        other(w, x, row),
         "rounding_mode": lambda: r.choice(["'floor'", "'trunc'", "None"]), "approximate": lambda: r.choice(["'none'", "'tanh'"]),
         "beta": lambda: "1.0", "negative_slope": lambda: "0.1", "p": lambda: r.choice(["2", "2.0"]), "eps": lambda: r.choice(["1e-5", "1e-3"]),
         "nan": lambda: number(w), "posinf": lambda: "100.0", "neginf": lambda: "-50.0",
@@ -149,7 +149,8 @@ def argument(w, row, name, x):
                                                                              [d - x.dim() * r.choice([0, 1]) for d in r.sample(range(x.dim()), x.dim())], r),
         "repeats": lambda: str(r.choice([0, 1, 2, 3])) if row == "repeat_interleave" else listed([r.choice([1, 1, 2]) for _ in range(max(1, x.dim() + r.choice([0, 1])))], r),
         "start": lambda: str(r.choice([0, 0, 1, -1])), "length": lambda: str(r.choice([0, 1, 2])), "chunks": lambda: str(r.randint(1, 4)),
-        "split_size": lambda: str(r.randint(1, 3)), "src": lambda: w.tensor("f" if x.is_floating_point() else "i", accept=lambda t: t.shape == x.shape and t.dtype == x.dtype),
+        "split_size": lambda: str(r.randint(1, 3)), "mat2": lambda: matrix(w, x, row), "vec": lambda: matrix(w, x, row), "tensor": lambda: matrix(w, x, row), "vec2": lambda: w.tensor("f", accept=lambda t: t.dim() == 1),
+        "src": lambda: w.tensor("f" if x.is_floating_point() else "i", accept=lambda t: t.shape == x.shape and t.dtype == x.dtype),
         "diagonal": lambda: str(r.randint(-2, 2)), "pad": lambda: listed([r.choice([0, 1, 2, 1, -1]) for _ in range(2 * r.randint(1, min(2, max(1, x.dim()))))], r, False),
         "mode": lambda: "'constant'", "data": lambda: data(w, row)}
     if name == "size":

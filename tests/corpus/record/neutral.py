@@ -57,19 +57,26 @@ class Watched(TorchFunctionMode):
                     kwargs["neginf"] = F32.min
             if name == "rms_norm" and len(args) < 4 and kwargs.get("eps") is None:
                 kwargs["eps"] = F32.eps
+        if any(n in name for n in ("div", "mod", "remainder")):  # the least integer by -1 ends a CPU build of PyTorch
+            with torch._C.DisableTorchFunction():
+                for t in tensors(args):
+                    if t.numel() and not t.is_floating_point() and t.dtype != torch.bool and int(t.min()) == torch.iinfo(t.dtype).min < 0:
+                        raise Undefined("the least integer is divided")
         out = func(*args, **kwargs)
         if name in ("empty", "empty_like"):  # whatever memory held: zeros here as there
             return out.zero_()
         if name in ("__get__", "numel", "dim", "size"):
             return out
         with torch._C.DisableTorchFunction():
+            if name == "__setitem__" and not args[0].is_floating_point():
+                out = args[0]
             given = [t for t in tensors(args) if t.is_floating_point()]
             for t in tensors(out):
                 if t.numel() == 0 or t.is_floating_point() or t.dtype == torch.bool:
                     continue
                 if t.dtype == torch.int64 and (int(t.max()) > 2**53 or int(t.min()) < -2**53):
                     raise Undefined("an integer beyond 2^53")
-                if name in ("long", "int", "to", "type", "type_as", "bool", "__setitem__") and given:
+                if name in ("long", "int", "to", "type", "type_as", "bool", "sum", "prod", "__setitem__") and given:
                     x = given[0]
                     if x.numel() and not (x.isfinite() & (x.abs() < 2**31)).all():
                         raise Undefined("a float that is no integer")

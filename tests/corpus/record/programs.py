@@ -17,6 +17,9 @@ HEADER = "import math\nimport torch\nimport torch.nn.functional as F\n\n\n"
 PLACES = {1: "torch", 2: "F", 4: "method", 8: "math", 16: "builtin", 32: "property", 64: "list"}
 ELEMENTS, RESULTS = 200, 9
 REFUSALS = (RuntimeError, TypeError, IndexError, ValueError)
+# Refusals that are not the program's meaning: how arguments are spelled, what a CPU build lacks, values that hang on data.
+SPELLINGS = ("positional argument", "invalid combination", "must be Tensor", "must be tuple", "'Half'", "'BFloat16'", "ZeroDivision", "unexpected keyword", "multiple values",
+             "'Byte'", "'Char'", "'Short'", "'Int'", "'Long'", "overflow", "view size is not compatible", "out of bounds", "unique", "internal assert", "INTERNAL", "Boolean value of Tensor")
 
 
 class World:
@@ -190,7 +193,7 @@ def call(w, coverage):
             continue
         if tail and parameter != "size":
             positional.append(text)
-        elif keyword_only or dropped or (optional and (count < 12 or r.random() < 0.6)) or (not optional and not tail and r.random() < 0.15):
+        elif keyword_only or dropped or (place == 2 and parameter == "dtype") or (optional and (count < 12 or r.random() < 0.6)) or (not optional and not tail and r.random() < 0.15):
             keywords.append(f"{parameter}={text}")
             dropped = True
             covers.append((name, place, parameter))
@@ -216,20 +219,20 @@ def grow(seed, coverage):
         if len(w.results) >= wanted:
             break
         covers = []
-        if w.r.random() < 0.62:
-            try:
+        try:
+            if w.r.random() < 0.62:
                 text, covers = call(w, coverage)
-            except (IndexError, ValueError, KeyError, RuntimeError):
-                continue
-            text = f"{w.name()} = {text}"
-        else:
-            text = statements.statement(w)
+                text = text and f"{w.name()} = {text}"
+            else:
+                text = statements.statement(w)
+        except (IndexError, ValueError, KeyError, RuntimeError):  # nothing fits
+            continue
         if text is None:
             continue
         outcome = w.attempt(text)
         if outcome is True:
             coverage.counts.update(covers)
-        elif isinstance(outcome, REFUSALS):
+        elif isinstance(outcome, REFUSALS) and not any(f in str(outcome) for f in SPELLINGS):
             refused.append((covers[0][0] if covers else "statement", text, outcome))
     return w, refused
 

@@ -40,6 +40,8 @@ def operators(w):
     elif sign == "**":
         y = r.choice(["2", "0.5", "3", "-1", "0", "1", arguments.broadcastable(w, v, "i")])
     elif sign == "@":
+        if v.dtype == torch.bool:
+            return None
         y = r.choice([f"{x}.mT", f"torch.ones({v.shape[-1] if v.dim() else 1}, 2, dtype={x}.dtype)", w.tensor("f")])
     else:
         y = arguments.broadcastable(w, v) if r.random() < 0.6 else arguments.number(w)
@@ -104,7 +106,7 @@ def sdpa(w):
     r = w.r
     x = w.tensor("f", accept=lambda t: 2 <= t.dim() <= 4)
     v = w.value(x)
-    if r.random() < 0.5 or v.dim() < 2:
+    if r.random() < 0.5 or v.dim() < 2 or not v.numel():  # PyTorch itself ends on an empty one
         heads = r.choice([1, 2])
         q = f"((torch.arange({heads * 2 * 3 * 2}) * 5 % 7) / 4 - 0.5).view(1, {heads * 2}, 3, 2)"
         k = f"((torch.arange({heads * 4 * 2}) * 3 % 5) / 4 - 0.5).view(1, {heads}, 4, 2)"
@@ -137,15 +139,15 @@ def python_call(w, name, place):
             "enumerate": [f"[i * v for i, v in enumerate({some})]", f"[i - v for i, v in enumerate({some}, start={whole()})]", f"[i for i, v in enumerate({some}, {whole()})]"],
             "zip": [f"[p * q for p, q in zip({some}, range(2))]", f"[p + q for p, q in zip({some}, {some})]"], "list": [f"list({x}.shape)", "list()", f"list({x})"],
             "tuple": [f"tuple({some})", "tuple()", f"tuple(k + 1 for k in {some})"], "reversed": [f"list(reversed({some}))", f"[k for k in reversed(range(3))]"],
-            "slice": [f"{x}[slice({r.choice(['1', '2', '0, 2', '0, 3, 2', 'None, None, 2', 'start=0, stop=1'.replace('start=', '').replace('stop=', '')])})]", f"{some}[slice(1)]", f"{some}[slice(0, 3, 2)]"],
+            "slice": [f"{x}[slice({r.choice(['1', '2', '1, None', '0, 2', '0, 3, 2', 'None, None, 2'])})]", f"{some}[slice(1)]", f"{some}[slice(0, 3, 2)]"],
             "isinstance": [f"isinstance({num()}, int)", f"isinstance({num()}, (int, float))", f"isinstance({x}, torch.Tensor)", f"isinstance({some}, list)", f"isinstance(True, bool)", f"isinstance({some}, tuple)"]}
         return r.choice(calls[name])
     t = r.choice(arguments.DTYPES)
     return r.choice({
         "einsum": ["torch.einsum('i,i->i', torch.ones(3), torch.arange(3) / 2)", einsum(w).split(" = ", 1)[1]],
         "finfo": [f"torch.finfo(torch.float32).{r.choice(['min', 'max', 'eps', 'tiny'])}", f"{x}.masked_fill({x} > 1, torch.finfo({x}.dtype).min)", "torch.finfo(dtype=torch.float32).max",
-                  "torch.finfo(torch.float16).max", "torch.finfo(torch.bfloat16).eps", "torch.finfo(torch.float64).eps", "torch.finfo().eps"],
-        "iinfo": [f"torch.iinfo(torch.{r.choice(['int32', 'int16', 'int8', 'uint8'])}).{r.choice(['min', 'max'])}", "torch.iinfo(dtype=torch.int32).max"],
+                  "torch.finfo(torch.float16).max", "torch.finfo(torch.bfloat16).eps", "torch.finfo().eps"],
+        "iinfo": [f"torch.iinfo(dtype=torch.int16).max", f"torch.iinfo(torch.{r.choice(['int32', 'int16', 'int8', 'uint8'])}).{r.choice(['min', 'max'])}", "torch.iinfo(dtype=torch.int32).max"],
         "sym_sqrt": [f"torch.sym_sqrt({r.choice(['2.25', '4', '3'])})"],
         "tensor": [f"torch.tensor({arguments.data(w, name)})", f"torch.tensor({arguments.data(w, name)}, dtype={t})"],
         "as_tensor": [f"torch.as_tensor({arguments.data(w, name)})", f"torch.as_tensor({arguments.data(w, name)}, dtype={t})"],
@@ -162,6 +164,8 @@ def python(w):
     x, y = w.tensor("f"), w.tensor("fi")
     k, c = arguments.number(w), r.choice(["0.5", "2", "-1.25", "3"])
     i, j = r.randint(-9, 9), r.choice([-4, -3, -2, 2, 3, 5])
+    if r.random() < 0.02:  # memory that is shared: refused on purpose where it shows
+        return r.choice([f"{n} = torch.zeros(3, 2)\n{m} = {n}[0]\n{m}[1] = {c}", f"{n} = {x}.clone()\n{m} = {n}.view(-1)\n{n} *= 2", f"{n} = {x}.clone()\n{m} = {n}\n{m} -= 1"])
     return r.choice([
         f"{n} = {x}\nfor k in range({r.choice(['1, 4', '3', '4, 0, -2'])}):\n    if k % 2 == {r.choice([0, 1])}:\n        continue\n    {n} = {n} * 0.5 + {x} * k",
         f"{n} = [{x} * k for k in {r.choice(['(1, 2, 3)', 'range(3)', '[-1, 0.5]'])}{r.choice(['', ' if k > 0'])}]\n{m} = sum({n})",
@@ -176,7 +180,7 @@ def python(w):
         f"{n} = 0\nwhile {n} < {r.randint(1, 5)}:\n    {n} += 2\n    if {n} == 4:\n        break\nelse:\n    {n} = -1",
         f"{n} = {x}.clone()\n{n}.masked_fill_({n} > {k}, {c})", f"{n} = {y}.clone()\n{m} = {n}.masked_fill_({n} < 1, 0) + 1",
         f"{n} = {x}.max(dim=-1, keepdim=True).values\n{m} = {x}.min(dim=-1).indices", f"{n}, {m} = {x}.max(-1)", f"{n} = {x}.min(0)[0]",
-        f"{n} = torch.where({x} > {k}, {x}, {c})", f"{n} = ({x} > {k}) & ({x} < {c})\n{m} = {n}.sum() + {n}", f"{n} = ({y} >= 0) * {x} + True",
+        f"{n} = {x}\n{m} = {n} * 1\n{m} += {k}", f"{n} = torch.where({x} > {k}, {x}, {c})", f"{n} = ({x} > {k}) & ({x} < {c})\n{m} = {n}.sum() + {n}", f"{n} = ({y} >= 0) * {x} + True",
         f"{n} = {x}.argsort(-1, stable=True).argsort(-1)", f"{n} = {x}.shape\n{m} = {n}[0] * {n}[-1]", f"{n} = {x}.size(-1) ** -0.5\n{m} = {x} * {n}",
         f"{n} = torch.arange({x}.shape[-1])[None, :] <= torch.arange({x}.shape[-1])[:, None]\n{m} = {n}.int().cumsum(-1)",
         f"{n}, {m} = {x}.chunk(2, dim=-1)", f"{n} = torch.cat([-{x}[..., 1:], {x}[..., :1]], dim=-1)", f"{n} = tuple(t + 1 for t in {x}.unbind(0))",
