@@ -37,7 +37,8 @@ Expr apply_f32(ExprPool& p, Op op, std::span<const Expr> x) {
         v[k] = static_cast<float>(x[k]->real);
     }
     if (constant && info(op).f32) return p.f32(info(op).f32(v));
-    if ((op == Op::Floor || op == Op::Ceil || op == Op::Trunc || op == Op::Round) && x[0]->kind == Kind::Cast)
+    if ((op == Op::Floor || op == Op::Ceil || op == Op::Trunc || op == Op::Round) && x[0]->kind == Kind::Cast &&
+        x[0]->args[0]->type == Type::Int)
         return x[0];
     return build_fn(p, Kind::F32Fn, op, x);
 }

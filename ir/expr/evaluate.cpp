@@ -155,12 +155,14 @@ Evaluator::Array Evaluator::make(Expr e) {
         break;
     case Kind::Product:
         fill(out, x, [&](const double* v) {
-            double s = 1;
+            double s = 1, by = 1; // a / b is one division, as in PyTorch
             for (std::size_t k = 0; k < x.size(); ++k) {
                 const double n = static_cast<double>(e->num[k]) / static_cast<double>(e->den[k]);
-                s *= n == 1 ? v[k] : n == -1 ? 1 / v[k] : n == 2 ? v[k] * v[k] : n == 0.5 ? std::sqrt(v[k]) : n == -0.5 ? 1 / std::sqrt(v[k]) : std::pow(v[k], n);
+                if (n == -1) by *= v[k];
+                else if (n == -0.5) by *= std::sqrt(v[k]);
+                else s *= n == 1 ? v[k] : n == 2 ? v[k] * v[k] : n == 0.5 ? std::sqrt(v[k]) : std::pow(v[k], n);
             }
-            return s;
+            return by == 1 ? s : s / by;
         });
         break;
     case Kind::FloorDiv:

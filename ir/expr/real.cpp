@@ -124,8 +124,10 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
             coefficient *= p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
             self(self, {e->args[0], f.num, f.den});
         } else if (e->kind == Kind::Product) {
-            for (std::size_t k = 0; k < e->args.size(); ++k) // (x^2)^(1/2) is |x|, so even powers keep their bracket
-                if (f.den != 1 && e->den[k] == 1 && e->num[k] % 2 == 0 && !is_positive_size(e->args[k])) {
+            // (x^2)^(1/2) is |x|, and (x y)^(1/2) a number where both are negative: these keep their bracket
+            for (std::size_t k = 0; k < e->args.size(); ++k)
+                if (f.den != 1 && !is_positive_size(e->args[k]) &&
+                    (e->args.size() > 1 || (e->den[k] == 1 && e->num[k] % 2 == 0))) {
                     flat.push_back(f);
                     return;
                 }

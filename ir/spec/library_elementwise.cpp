@@ -50,6 +50,7 @@ Value div(Interpreter& in, Args& a) {
     if (mode == "floor") return in.elementwise(Op::FloorDiv, {Value(a.tensor(0)), a[1]});
     if (mode != "trunc") a.wrong(2, "\"floor\", \"trunc\" or None");
     const TensorRef x = a.tensor(0), y = in.tensor(a[1]);
+    if (x->dtype == DType::Bool && y->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
     if (!is_float(x->dtype) && !is_float(y->dtype)) return in.domain().cast(in.domain().apply(Op::Trunc, {q.as<TensorRef>()}), promote(x->dtype, y->dtype));
     return in.domain().apply(Op::Trunc, {q.as<TensorRef>()});
 }

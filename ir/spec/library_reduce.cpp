@@ -51,7 +51,9 @@ template <ReduceOp op> Value reduce(Interpreter& in, Args& a) {
             const DType type = a.dtype(3, t->dtype);
             return in.domain().cast(in.domain().reduce(op, in.domain().cast(t, type), dims, a.flag(2)), type);
         }
-    return in.domain().reduce(op, t, dims, a.flag(2));
+    const TensorRef out = in.domain().reduce(op, t, dims, a.flag(2));
+    const bool logic = op == ReduceOp::Any || op == ReduceOp::All; // of uint8 they give uint8
+    return logic && a.tensor(0)->dtype == DType::U8 ? in.domain().cast(out, DType::U8) : out;
 }
 
 Value count_of(Interpreter& in, const TensorRef& t, const std::vector<int>& dims) {

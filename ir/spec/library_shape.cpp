@@ -302,14 +302,22 @@ Value flip(Interpreter& in, Args& a) {
 }
 
 Value gather(Interpreter& in, Args& a) {
-    const TensorRef t = a.tensor(0);
-    return in.domain().take_along(t, a.dim(1, in.domain().rank(t)), a.tensor(2));
+    Domain& d = in.domain();
+    const TensorRef t = a.tensor(0), index = a.tensor(2);
+    const int dim = a.dim(1, d.rank(t));
+    if (d.rank(t) > 0) return d.take_along(t, dim, index);
+    return d.reshape(d.take_along(unsqueeze(d, t, 0), 0, d.reshape(index, {Value(-1)})), d.shape(index));
 }
 
 Value scatter(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0), from = a.tensor(3);
     if (!from->scalar && from->dtype != t->dtype) a.wrong(3, "of the tensor's dtype");
-    return in.domain().scatter(t, a.dim(1, in.domain().rank(t)), a.tensor(2), in.domain().cast(from, t->dtype));
+    Domain& d = in.domain();
+    const TensorRef index = a.tensor(2), source = d.cast(from, t->dtype);
+    const int dim = a.dim(1, d.rank(t));
+    if (d.rank(t) > 0) return d.scatter(t, dim, index, source);
+    const auto flat = [&](const TensorRef& x) { return d.reshape(x, {Value(-1)}); };
+    return d.reshape(d.scatter(flat(t), 0, flat(index), flat(source)), {});
 }
 
 template <bool lower> Value triangle(Interpreter& in, Args& a) { // keeps j <= i + diagonal (or >=), zero elsewhere

@@ -9,6 +9,11 @@ namespace cubridge::ir::spec {
 namespace {
 
 Type type_of(DType t) { return t == DType::Bool ? Type::Bool : is_float(t) ? Type::Real : Type::Int; }
+// Integers here are unbounded; those that wrap around early are no numbers to compute with.
+void refuse_narrow(DType t) {
+    if (is_integer(t) && size_in_bytes(t) < 4)
+        fail("unsupported", std::string("arithmetic in ") + torch_name(t) + " wraps around", {}, "use torch.int32 or torch.int64");
+}
 int category(DType t) { return t == DType::Bool ? 0 : is_float(t) ? 2 : 1; }
 
 // torch.result_type: tensors with axes first, then 0-d ones, then Python numbers; a weaker one only lifts the category.
@@ -54,6 +59,7 @@ TensorRef SymbolicDomain::cast(const TensorRef& t, DType dtype) {
     const auto& x = at(t);
     if (x.dtype == dtype && !x.scalar && x.raw < 0) return t;
     if (x.raw >= 0 && is_integer(dtype)) uses_[x.raw] |= kUsedAsInt;
+    if (x.dtype != DType::Bool) refuse_narrow(dtype);
     auto r = std::make_shared<SymbolicTensor>(x);
     r->dtype = dtype;
     r->scalar = false;
@@ -131,6 +137,7 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     if (logic && type != DType::Bool)
         fail(is_float(type) ? "type" : "unsupported", is_float(type) ? "`&`, `|`, `^` and `~` take booleans, not floats" : "bitwise operators take booleans here, not integers", {}, "compare first: (a > 0) & (b > 0)");
     if (type == DType::Bool && (op == Op::Sub || op == Op::Neg)) fail("type", "subtracting booleans", {}, "use torch.logical_xor, or convert with .int()");
+    refuse_narrow(type);
     if ((op == Op::Div || info(op).real_in) && !is_float(type)) type = DType::F32;
     if (op == Op::Pow && !is_float(type)) {
         const Expr e = x[1]->body;
@@ -176,6 +183,7 @@ TensorRef SymbolicDomain::full(const Values& sizes, const Value& value, DType dt
         if (is_const(shape.back()) && shape.back()->integer > (std::int64_t{1} << 40)) fail("limit", "a tensor with a size of " + std::to_string(shape.back()->integer));
     }
     const Expr v = resolve(to_expr(value));
+    refuse_narrow(dtype);
     auto r = fresh(dtype, std::move(shape), pool_.cast(type_of(dtype), v), 0);
     if (dtype == DType::F32) r->pin = pool_.cast(Type::F32, v);
     return r;
@@ -192,6 +200,7 @@ TensorRef SymbolicDomain::wrap(const Value& number) {
 TensorRef SymbolicDomain::arange(const Value& start, const Value& stop, const Value& step, DType dtype) {
     begin();
     const Expr a = resolve(to_expr(start)), b = resolve(to_expr(stop)), s = resolve(to_expr(step));
+    refuse_narrow(dtype);
     if (a->type == Type::Real || b->type == Type::Real || s->type == Type::Real) {
         if (!is_const(a) || !is_const(b) || !is_const(s) ) fail("unsupported", "arange() over floats that are known at launch only", {}, "use integers and convert");
         const auto v = [](Expr e) { return e->type == Type::Real ? e->real : static_cast<double>(e->integer); };
@@ -230,6 +239,7 @@ TensorRef SymbolicDomain::from_numbers(const std::vector<std::int64_t>& shape, c
         at.push_back(pool_.index(static_cast<int>(k)));
     }
     const Type type = type_of(dtype);
+    refuse_narrow(dtype);
     ConstTable table{shape, {}, type};
     bool constant = true;
     std::vector<Expr> values;
@@ -380,16 +390,24 @@ TensorRef SymbolicDomain::contract(const std::vector<TensorRef>& operands, const
     }
     if (order.size() > kMaxIndex - 2) fail("limit", "a product over too many axes");
     Expr body = nullptr;
+    std::set<int> summed;
     for (std::size_t k = 0; k < x.size(); ++k) {
         std::vector<Expr> map;
         for (std::size_t m = 0; m < labels[k].size(); ++m) {
             const auto axis = std::find(order.begin(), order.end(), labels[k][m]) - order.begin();
             map.push_back(is_int(x[k]->shape[m], 1) ? pool_.integer(0) : pool_.index(static_cast<int>(axis)));
         }
-        const Expr e = pool_.substitute(convert(x[k]->body, x[k]->dtype, type), map);
+        Expr e = pool_.substitute(convert(x[k]->body, x[k]->dtype, type), map);
+        for (std::size_t m = order.size(); m-- > out.size();) { // what is summed of one operand alone is summed first
+            const auto holds = [&](const std::vector<int>& l) { return std::find(l.begin(), l.end(), order[m]) != l.end(); };
+            if (!holds(labels[k]) || std::count_if(labels.begin(), labels.end(), holds) != 1) continue;
+            e = reduce_axis(ReduceOp::Sum, pool_.cast(is_float(type) ? Type::Real : Type::Int, e), static_cast<int>(m), size.at(order[m]));
+            summed.insert(order[m]);
+        }
         body = body ? pool_.mul(pool_.cast(is_float(type) ? Type::Real : Type::Int, body), pool_.cast(is_float(type) ? Type::Real : Type::Int, e)) : e;
     }
-    for (std::size_t k = order.size(); k-- > out.size();) body = reduce_axis(ReduceOp::Sum, body, static_cast<int>(k), size.at(order[k]));
+    for (std::size_t k = order.size(); k-- > out.size();)
+        if (!summed.contains(order[k])) body = reduce_axis(ReduceOp::Sum, body, static_cast<int>(k), size.at(order[k]));
     std::vector<Expr> shape;
     for (const int l : out) shape.push_back(size.at(l));
     return fresh(type, std::move(shape), body, inputs);

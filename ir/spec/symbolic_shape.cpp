@@ -97,6 +97,12 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
         target[static_cast<std::size_t>(open)] = q;
     }
     std::vector<Expr> map(x.shape.size(), pool_.integer(0));
+    if (is_int(total, 0)) { // nothing to move
+        Expr n = pool_.integer(1);
+        for (const Expr e : target) n = pool_.mul(n, e);
+        if (!is_int(n, 0)) fail("shape", "a view of " + text(x.shape) + " as " + text(target));
+        return moved(x, std::move(target), map);
+    }
     std::size_t i = 0, j = 0;
     const auto skip_ones = [&](const std::vector<Expr>& s, std::size_t& at) {
         while (at < s.size() && is_int(s[at], 1)) ++at;
@@ -119,12 +125,21 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
             const auto divides = [&](Expr by, Expr e) {
                 return detail::divide_exactly(pool_, e, by) || (is_const(by) && is_const(e) && by->integer != 0 && e->integer % by->integer == 0);
             };
-            if (more_source && divides(p, q)) p = pool_.mul(p, x.shape[i2++]);
+            if (is_const(p) && is_const(q) && p->integer < q->integer && more_source) p = pool_.mul(p, x.shape[i2++]);
+            else if (is_const(p) && is_const(q) && q->integer < p->integer && more_target) q = pool_.mul(q, target[j2++]);
+            else if (more_source && divides(p, q)) p = pool_.mul(p, x.shape[i2++]);
             else if (more_target && divides(q, p)) q = pool_.mul(q, target[j2++]);
-            else if (more_target && (q->kind == Kind::FloorDiv || (is_const(q) && !is_const(p)))) q = pool_.mul(q, target[j2++]);
+            else if (more_target && is_const(q) && !is_const(p) && target[j2]->kind == Kind::FloorDiv) q = pool_.mul(q, target[j2++]);
+            else if (more_target && q->kind == Kind::FloorDiv) q = pool_.mul(q, target[j2++]);
             else if (more_target && i2 == x.shape.size()) q = pool_.mul(q, target[j2++]);
             else if (more_source && j2 == target.size()) p = pool_.mul(p, x.shape[i2++]);
             else {
+                // an open size beside a known one: [n, G] as Hq says that n is Hq / G
+                if (more_source && p->kind == Kind::Dim && (p->number == dims::kB || p->number == dims::vB)) unify(p, pool_.dim(dims::B), false, "view");
+                if (p->kind == Kind::Dim && dims::is_input(p->number) && i2 + 1 == x.shape.size() && open == static_cast<int>(target.size()) - 1)
+                    while (static_cast<int>(j2) < open) q = pool_.mul(q, target[j2++]); // the open size is the last axis, so the others are this one
+                if (more_source && p->kind == Kind::Dim)
+                    if (const Expr rest = detail::divide_exactly(pool_, q, x.shape[i2])) unify(p, rest, false, "view");
                 unify(p, q, false, "view"); // settles it, or fails
                 break;
             }
@@ -340,18 +355,31 @@ TensorRef SymbolicDomain::gather(const TensorRef& t, const std::vector<TensorRef
         axes.push_back(k);
     }
     const std::vector<Expr> common = broadcast(index);
-    const bool adjacent = axes.back() - axes.front() + 1 == axes.size();
-    const std::size_t front = adjacent ? axes.front() : 0, n = common.size();
+    // The index tensors' axes stand where the first of them stands if only such axes lie between them, else first. One of
+    // rank 0 counts as a position: its axis is gone, and it separates nothing.
+    bool adjacent = true, ended = false;
+    std::size_t front = 0, before = 0, wide = 0;
+    for (std::size_t k = 0; k < x.shape.size(); ++k) {
+        const bool indexed = k < where.size() && where[k];
+        if (!indexed) {
+            ended = ended || wide > 0;
+            ++before;
+        } else if (!at(where[k]).shape.empty()) {
+            adjacent = adjacent && !ended;
+            if (wide++ == 0) front = before;
+        }
+    }
+    if (!adjacent) front = 0;
+    const std::size_t n = common.size();
     std::vector<Expr> shape, map(x.shape.size());
     std::size_t kept = 0;
-    for (std::size_t k = 0; k <= x.shape.size(); ++k) {
-        if (kept == front && shape.size() == front && (adjacent ? k == axes.front() : k == 0)) shape.insert(shape.end(), common.begin(), common.end());
-        if (k == x.shape.size()) break;
+    for (std::size_t k = 0; k < x.shape.size(); ++k) {
         if (std::find(axes.begin(), axes.end(), k) != axes.end()) continue;
         map[k] = pool_.index(static_cast<int>(kept < front ? kept : kept + n));
         shape.push_back(x.shape[k]);
         ++kept;
     }
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(front), common.begin(), common.end());
     for (std::size_t k = 0; k < axes.size(); ++k) {
         std::vector<Expr> shift; // the index tensor's axes stand at `front` of the result
         const auto& i = *index[k];
@@ -465,12 +493,14 @@ TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& 
         if (!is_int(by, 1)) inside.push_back(pool_.apply(Op::Eq, pool_.apply(Op::Mod, offset, by), pool_.integer(0)));
         map.push_back(is_int(by, 1) ? offset : pool_.apply(Op::FloorDiv, offset, by));
     }
-    if (v.shape.size() > shape.size()) fail("shape", "the value has a higher rank than the region it is assigned to");
-    const std::size_t shift = shape.size() - v.shape.size();
     std::vector<Expr> at_value;
     for (std::size_t k = 0; k < v.shape.size(); ++k) {
-        if (!is_int(v.shape[k], 1)) unify(v.shape[k], shape[k + shift], true, "assignment");
-        at_value.push_back(is_int(v.shape[k], 1) ? pool_.integer(0) : map[k + shift]);
+        at_value.push_back(pool_.integer(0));
+        if (is_int(v.shape[k], 1)) continue; // leading ones may be more than the region has axes
+        if (v.shape.size() - k > shape.size()) fail("shape", "the value has a higher rank than the region it is assigned to");
+        const std::size_t axis = shape.size() - (v.shape.size() - k);
+        unify(v.shape[k], shape[axis], true, "assignment");
+        at_value.back() = map[axis];
     }
     Expr c = pool_.logical_and(std::move(inside));
     for (std::size_t k = 0; k < x.shape.size(); ++k) c = by_extent(c, static_cast<int>(k), x.shape[k]);

@@ -44,6 +44,8 @@ class Watched(TorchFunctionMode):
         name = func.__name__
         if name == "cuda":  # where a value lives changes nothing of it
             return args[0]
+        if name == "rms_norm" and len(args) < 4 and kwargs.get("eps") is None and not self.wide and args[0].dtype == torch.float64:
+            raise Undefined("eps hangs on a dtype that the wide run does not know")
         if self.wide:
             if name in CASTS and len(args) == 1:
                 return args[0].to(torch.float64)

@@ -108,9 +108,12 @@ Value run(const Record& r, const Case& c, const syntax::Node& module, ConcreteDo
     Interpreter in(module, domain);
     in.run_module();
     Values arguments;
-    for (const auto& [name, i] : c.inputs) arguments.push_back(value_of(r, c, i, domain));
+    std::vector<std::pair<std::string, Value>> keywords;
+    for (const auto& [name, i] : c.inputs)
+        if (c.kind == Case::Kind::Specification && arguments.size() == 3) keywords.emplace_back(name, value_of(r, c, i, domain));
+        else arguments.push_back(value_of(r, c, i, domain));
     try {
-        return in.call(*in.global(c.function), std::move(arguments));
+        return in.call(*in.global(c.function), std::move(arguments), std::move(keywords));
     } catch (Failure& f) {
         if (f.error.span.line == 0) f.error.span = in.span();
         throw;
@@ -234,6 +237,7 @@ TEST(Record, SpecificationsEqualPyTorch) {
     Tally text_tally, scalar_tally;
     std::map<std::string, Result<std::shared_ptr<const Specification>>> parsed;
     std::set<std::size_t> texts;
+    std::map<std::string, int> followed;
     for (const Case& c : r.cases) {
         if (!chosen(c)) continue;
         std::string key = std::to_string(c.text) + c.function + "+" + c.mask + std::to_string(r.arrays[c.inputs[0].second.array].shape.at(1));
@@ -244,6 +248,23 @@ TEST(Record, SpecificationsEqualPyTorch) {
         const auto& spec = it != parsed.end() ? it->second : parsed.emplace(key, parse(r, c)).first->second;
         const std::string& text = r.texts[c.text];
         texts.insert(c.text);
+        if (!spec && spec.error().kind == "unsupported") { // no Scalar yet: the text itself is followed
+            ++followed[spec.error().message];
+            try {
+                ConcreteDomain domain;
+                const auto module = syntax::parse(text);
+                const Value result = run(r, c, **module, domain);
+                Values found;
+                flatten(result, found);
+                std::string wrong = found.size() == c.outputs.size() ? "" : "another number of outputs";
+                for (std::size_t k = 0; wrong.empty() && k < found.size(); ++k) wrong = difference_of(r, c.outputs[k], found[k]);
+                if (wrong.empty()) text_tally.right(0);
+                else text_tally.wrong(c.name, text, wrong);
+            } catch (const Failure& f) {
+                text_tally.wrong(c.name, text, "refused, " + f.error.kind + ": " + f.error.render(text));
+            }
+            continue;
+        }
         if (!spec) {
             text_tally.wrong(c.name, text, "refused, " + spec.error().kind + ": " + spec.error().render(text));
             continue;
@@ -266,6 +287,7 @@ TEST(Record, SpecificationsEqualPyTorch) {
         compare((*spec)->evaluate_scalar(inputs), scalar_tally, false);
     }
     std::printf("%zu texts\n", texts.size());
+    for (const auto& [message, n] : followed) std::printf("  %d cases without a Scalar: %s\n", n, message.c_str());
     text_tally.say("specifications, the text");
     scalar_tally.say("specifications, the Scalar");
 }
