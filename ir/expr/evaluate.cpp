@@ -148,7 +148,8 @@ Evaluator::Array Evaluator::make(Expr e) {
     }
     case Kind::Sum:
         fill(out, x, [&](const double* v) {
-            double s = e->type == Type::Int ? static_cast<double>(e->integer) : e->real;
+            // -0.0 is what nothing is added to: a negated 0 keeps its sign
+            double s = e->type == Type::Int ? static_cast<double>(e->integer) : e->real == 0 ? -0.0 : e->real;
             for (std::size_t k = 0; k < x.size(); ++k) s += (e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]) * v[k];
             return s;
         });

@@ -152,7 +152,9 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
         if (!n.args.empty() && n.args.back() == f.base) {
             const std::int64_t num = n.num.back() * f.den + f.num * n.den.back(), den = n.den.back() * f.den;
             const bool like = (n.num.back() > 0) == (f.num > 0);
-            if (type == Type::Int || like || is_positive_size(f.base)) {
+            // x^(1/2) x^(1/2) is no number where x is negative
+            const bool roots = (f.den != 1 || n.den.back() != 1) && num % den == 0;
+            if (type == Type::Int || (like && !roots) || is_positive_size(f.base)) {
                 const std::int64_t g = num == 0 ? 1 : std::gcd(num, den);
                 n.num.back() = num / g, n.den.back() = den / g;
                 if (num == 0) n.args.pop_back(), n.num.pop_back(), n.den.pop_back();

@@ -64,7 +64,7 @@ TensorRef SymbolicDomain::cast(const TensorRef& t, DType dtype) {
     r->dtype = dtype;
     r->scalar = false;
     r->raw = -1;
-    if (!is_integer(dtype)) r->sorted = nullptr;
+    if (!is_integer(dtype) && x.sorted) fail("unsupported", "computing with an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) and compare");
     const bool narrowing = is_float(x.dtype) && !is_float(dtype);
     r->body = narrowing && x.pin ? pool_.cast(type_of(dtype), x.pin) : convert(x.body, x.dtype, dtype);
     if (dtype == DType::F32) r->pin = is_float(x.dtype) ? x.pin : pool_.cast(Type::F32, x.body);

@@ -129,8 +129,7 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
             else if (is_const(p) && is_const(q) && q->integer < p->integer && more_target) q = pool_.mul(q, target[j2++]);
             else if (more_source && divides(p, q)) p = pool_.mul(p, x.shape[i2++]);
             else if (more_target && divides(q, p)) q = pool_.mul(q, target[j2++]);
-            else if (more_target && is_const(q) && !is_const(p) && target[j2]->kind == Kind::FloorDiv) q = pool_.mul(q, target[j2++]);
-            else if (more_target && q->kind == Kind::FloorDiv) q = pool_.mul(q, target[j2++]);
+            else if (more_target && (q->kind == Kind::FloorDiv || (is_const(q) && !is_const(p)))) q = pool_.mul(q, target[j2++]);
             else if (more_target && i2 == x.shape.size()) q = pool_.mul(q, target[j2++]);
             else if (more_source && j2 == target.size()) p = pool_.mul(p, x.shape[i2++]);
             else {

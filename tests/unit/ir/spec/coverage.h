@@ -32,12 +32,13 @@ public:
     /// the row stands, given by name or by position.
     std::vector<std::string> missing() const {
         static constexpr std::pair<spec::Place, const char*> places[] = {
-            {spec::kTorch, "torch."}, {spec::kFunctional, "F."}, {spec::kMethod, "tensor."}, {spec::kMath, "math."},
+            {spec::kTorch, "torch."}, {spec::kFunctional, "F."},    {spec::kMethod, "tensor."},  {spec::kMath, "math."},
             {spec::kBuiltin, ""},     {spec::kProperty, "tensor."}, {spec::kListMethod, "list."}};
         std::vector<std::string> out;
         for (const spec::Routine& r : spec::routines()) {
             for (const auto& [place, prefix] : places)
-                if ((r.places & place) != 0 && !names_.contains({place == spec::kListMethod ? spec::kMethod : place, r.name}))
+                if ((r.places & place) != 0 &&
+                    !names_.contains({place == spec::kListMethod ? spec::kMethod : place, r.name}))
                     out.push_back(std::string(prefix) + r.name);
             const auto all = optional_of(r.parameters);
             for (const auto& [name, position] : all) {
@@ -69,7 +70,8 @@ private:
                 continue;
             }
             ++position;
-            if (const auto eq = part.find('='); eq != std::string_view::npos) out.emplace_back(part.substr(0, eq), open ? position : 0);
+            if (const auto eq = part.find('='); eq != std::string_view::npos)
+                out.emplace_back(part.substr(0, eq), open ? position : 0);
         }
         return out;
     }
@@ -80,7 +82,10 @@ private:
         if (f.kind == syntax::Kind::Attribute) {
             const syntax::Node& object = *f.items[0];
             const std::string owner = object.kind == syntax::Kind::Name ? object.text : "";
-            place = owner == "torch" ? spec::kTorch : owner == "F" ? spec::kFunctional : owner == "math" ? spec::kMath : spec::kMethod;
+            place = owner == "torch"  ? spec::kTorch
+                    : owner == "F"    ? spec::kFunctional
+                    : owner == "math" ? spec::kMath
+                                      : spec::kMethod;
         } else if (f.kind != syntax::Kind::Name) {
             return;
         }

@@ -23,14 +23,16 @@ inline std::string text(const std::vector<std::int64_t>& shape) {
 
 /// Nothing, or what differs first: dtype, shape, a place of NaN or inf, a value. Integers and booleans exactly.
 inline std::string difference(DType type, const std::vector<std::int64_t>& shape, const std::vector<double>& values,
-                              DType found_type, const std::vector<std::int64_t>& found_shape, const std::vector<double>& found) {
+                              DType found_type, const std::vector<std::int64_t>& found_shape,
+                              const std::vector<double>& found) {
     if (type != found_type) return std::string(torch_name(type)) + " is expected, this is " + torch_name(found_type);
     if (shape != found_shape) return "the shape " + text(shape) + " is expected, this is " + text(found_shape);
     for (std::size_t k = 0; k < values.size(); ++k) {
         const double a = values[k], b = found[k];
         if (is_float(type) ? close(a, b) : a == b) continue;
         char line[120];
-        std::snprintf(line, sizeof line, "element %zu of %s: %.17g is expected, this is %.17g", k, torch_name(type), a, b);
+        std::snprintf(line, sizeof line, "element %zu of %s: %.17g is expected, this is %.17g", k, torch_name(type), a,
+                      b);
         return line;
     }
     return "";

@@ -72,8 +72,7 @@ public:
     }
 
 private:
-    template <class T>
-    T number() {
+    template <class T> T number() {
         T v;
         if (sizeof v > bytes_.size() - at_) throw std::runtime_error("a record ends early");
         std::memcpy(&v, bytes_.data() + at_, sizeof v); // little-endian, as every machine that runs this

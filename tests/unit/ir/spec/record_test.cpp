@@ -1,6 +1,5 @@
 // The evaluator against recorded PyTorch: random programs, and every specification of the corpus.
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/ir/spec/record.h"
 #include "cubridge/ir/specification.h"
 #include "ir/spec/concrete.h"
 #include "ir/spec/interpreter.h"
@@ -8,6 +7,7 @@
 #include "ir/syntax/parser.h"
 #include "tests/unit/ir/spec/coverage.h"
 #include "tests/unit/ir/spec/difference.h"
+#include "tests/unit/ir/spec/record.h"
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -41,7 +41,8 @@ std::string contents(const std::string& path) {
 class Tally {
 public:
     void wrong(const std::string& name, const std::string& text, const std::string& what) {
-        if (++wrong_ <= limit()) ADD_FAILURE() << name << ": " << what << "\n" << (std::getenv("RECORD_TEXT") ? text : "");
+        if (++wrong_ <= limit())
+            ADD_FAILURE() << name << ": " << what << "\n" << (std::getenv("RECORD_TEXT") ? text : "");
     }
     void right(std::size_t numbers) { ++right_, numbers_ += numbers; }
     void say(const char* what) const {
@@ -97,7 +98,8 @@ std::string origin(const std::string& text, const Value& result, std::size_t k) 
         const auto end = text.find('\n', from);
         const std::string line = text.substr(from, end - from);
         const auto word = line.find(name);
-        if (word != std::string::npos && !std::isalnum(static_cast<unsigned char>(line[word + name.size()])) && line.find("return") == std::string::npos)
+        if (word != std::string::npos && !std::isalnum(static_cast<unsigned char>(line[word + name.size()])) &&
+            line.find("return") == std::string::npos)
             out += (out.empty() ? "" : "; ") + line.substr(line.find_first_not_of(' '));
         from = end + 1;
     }
@@ -110,8 +112,10 @@ Value run(const Record& r, const Case& c, const syntax::Node& module, ConcreteDo
     Values arguments;
     std::vector<std::pair<std::string, Value>> keywords;
     for (const auto& [name, i] : c.inputs)
-        if (c.kind == Case::Kind::Specification && arguments.size() == 3) keywords.emplace_back(name, value_of(r, c, i, domain));
-        else arguments.push_back(value_of(r, c, i, domain));
+        if (c.kind == Case::Kind::Specification && arguments.size() == 3)
+            keywords.emplace_back(name, value_of(r, c, i, domain));
+        else
+            arguments.push_back(value_of(r, c, i, domain));
     try {
         return in.call(*in.global(c.function), std::move(arguments), std::move(keywords));
     } catch (Failure& f) {
@@ -128,9 +132,14 @@ std::string difference_of(const Record& r, const Item& expected, const Value& fo
         return record::difference(expected.dtype, a.shape, a.values, t.dtype, t.shape, *t.data);
     }
     const char tag = found.is<bool>() ? 'b' : found.is<std::int64_t>() ? 'i' : found.is<double>() ? 'f' : '?';
-    if (tag != expected.tag) return std::string("a number of type ") + expected.tag + " is expected, this is " + kind_of(found);
-    const double v = tag == 'b' ? found.as<bool>() : tag == 'i' ? static_cast<double>(found.as<std::int64_t>()) : found.as<double>();
-    return record::close(expected.number, v) ? "" : "the number " + std::to_string(expected.number) + " is expected, this is " + std::to_string(v);
+    if (tag != expected.tag)
+        return std::string("a number of type ") + expected.tag + " is expected, this is " + kind_of(found);
+    const double v = tag == 'b'   ? found.as<bool>()
+                     : tag == 'i' ? static_cast<double>(found.as<std::int64_t>())
+                                  : found.as<double>();
+    return record::close(expected.number, v)
+               ? ""
+               : "the number " + std::to_string(expected.number) + " is expected, this is " + std::to_string(v);
 }
 
 TEST(Record, RandomProgramsEqualPyTorch) {
@@ -151,18 +160,24 @@ TEST(Record, RandomProgramsEqualPyTorch) {
             const Value result = run(r, c, **module, domain);
             Values found;
             flatten(result, found);
-            std::string wrong = found.size() == c.outputs.size() ? "" : std::to_string(found.size()) + " results, not " + std::to_string(c.outputs.size());
+            std::string wrong = found.size() == c.outputs.size() ? ""
+                                                                 : std::to_string(found.size()) + " results, not " +
+                                                                       std::to_string(c.outputs.size());
             std::size_t numbers = 0;
             for (std::size_t k = 0; wrong.empty() && k < found.size(); ++k) {
                 wrong = difference_of(r, c.outputs[k], found[k]);
                 if (!wrong.empty()) wrong += " in `" + origin(text, result, k) + "`";
                 numbers += c.outputs[k].tag == 'T' ? r.arrays[c.outputs[k].array].values.size() : 1;
             }
-            if (wrong.empty()) tally.right(numbers);
-            else tally.wrong(c.name, text, wrong);
+            if (wrong.empty())
+                tally.right(numbers);
+            else
+                tally.wrong(c.name, text, wrong);
         } catch (const Failure& f) {
-            if (f.error.kind == "unsupported" && !f.error.hint.empty()) ++refused, ++why[f.error.message + " " + c.name];
-            else tally.wrong(c.name, text, "refused, " + f.error.kind + ": " + f.error.render(text));
+            if (f.error.kind == "unsupported" && !f.error.hint.empty())
+                ++refused, ++why[f.error.message + " " + c.name];
+            else
+                tally.wrong(c.name, text, "refused, " + f.error.kind + ": " + f.error.render(text));
         }
     }
     std::printf("%zu random programs use what is refused on purpose\n", refused);
@@ -181,12 +196,18 @@ TEST(Record, WhatPyTorchRefusesIsRefused) {
         const auto module = syntax::parse(text);
         try {
             ConcreteDomain domain;
-            if (module) run(r, c, **module, domain);
-            else throw Failure{module.error()};
-            tally.wrong(c.name, text, "accepted, PyTorch says " + c.refusal + text.substr(text.rfind("\n    ", text.rfind("return") - 6)));
+            if (module)
+                run(r, c, **module, domain);
+            else
+                throw Failure{module.error()};
+            tally.wrong(c.name, text,
+                        "accepted, PyTorch says " + c.refusal +
+                            text.substr(text.rfind("\n    ", text.rfind("return") - 6)));
         } catch (const Failure& f) {
-            if (f.error.kind == "internal") tally.wrong(c.name, text, "refused as internal: " + f.error.message);
-            else tally.right(0);
+            if (f.error.kind == "internal")
+                tally.wrong(c.name, text, "refused as internal: " + f.error.message);
+            else
+                tally.right(0);
         }
     }
     tally.say("refused programs");
@@ -201,9 +222,13 @@ Result<std::shared_ptr<const Specification>> parse(const Record& r, const Case& 
     for (std::size_t k = 3; k < c.inputs.size(); ++k) {
         const auto& [name, i] = c.inputs[k];
         Setting s;
-        if (i.tag == 'n') s.kind = Setting::Kind::Absent;
-        else if (i.tag != 'T') continue;
-        else s.kind = Setting::Kind::Operand, s.dtype = i.dtype, s.rank = static_cast<int>(r.arrays[i.array].shape.size());
+        if (i.tag == 'n')
+            s.kind = Setting::Kind::Absent;
+        else if (i.tag != 'T')
+            continue;
+        else
+            s.kind = Setting::Kind::Operand, s.dtype = i.dtype,
+            s.rank = static_cast<int>(r.arrays[i.array].shape.size());
         source.settings[name] = s;
     }
     auto spec = Specification::parse(source, options);
@@ -211,7 +236,8 @@ Result<std::shared_ptr<const Specification>> parse(const Record& r, const Case& 
     bool again = false;
     for (const Input& x : (*spec)->inputs())
         for (const auto& [name, i] : c.inputs)
-            if (name == x.name && i.tag != 'T' && i.tag != 'n' && (x.fate == Input::Fate::Absent || (x.fate == Input::Fate::Static && x.value != i.number))) {
+            if (name == x.name && i.tag != 'T' && i.tag != 'n' &&
+                (x.fate == Input::Fate::Absent || (x.fate == Input::Fate::Static && x.value != i.number))) {
                 source.settings[name] = Setting{Setting::Kind::Constant, i.number, {}, {}, {}};
                 again = true;
             }
@@ -225,8 +251,10 @@ std::vector<Argument> arguments_of(const Record& r, const Case& c, const Specifi
         for (std::size_t m = 0; m < c.inputs.size(); ++m) {
             const auto& [name, i] = c.inputs[m];
             if (k < 3 ? m != k : name != x.name) continue;
-            if (i.tag == 'T') out[k] = Array{x.dtype, r.arrays[i.array].shape, r.arrays[i.array].values};
-            else if (i.tag != 'n' && x.fate != Input::Fate::Static) out[k] = Array{x.dtype, {}, {i.number}};
+            if (i.tag == 'T')
+                out[k] = Array{x.dtype, r.arrays[i.array].shape, r.arrays[i.array].values};
+            else if (i.tag != 'n' && x.fate != Input::Fate::Static)
+                out[k] = Array{x.dtype, {}, {i.number}};
         }
     }
     return out;
@@ -240,10 +268,12 @@ TEST(Record, SpecificationsEqualPyTorch) {
     std::map<std::string, int> followed;
     for (const Case& c : r.cases) {
         if (!chosen(c)) continue;
-        std::string key = std::to_string(c.text) + c.function + "+" + c.mask + std::to_string(r.arrays[c.inputs[0].second.array].shape.at(1));
+        std::string key = std::to_string(c.text) + c.function + "+" + c.mask +
+                          std::to_string(r.arrays[c.inputs[0].second.array].shape.at(1));
         for (std::size_t k = 3; k < c.inputs.size(); ++k)
-            key += " " + c.inputs[k].first + c.inputs[k].second.tag + std::to_string(c.inputs[k].second.number) +
-                   (c.inputs[k].second.tag == 'T' ? std::to_string(r.arrays[c.inputs[k].second.array].shape.size()) : "");
+            key +=
+                " " + c.inputs[k].first + c.inputs[k].second.tag + std::to_string(c.inputs[k].second.number) +
+                (c.inputs[k].second.tag == 'T' ? std::to_string(r.arrays[c.inputs[k].second.array].shape.size()) : "");
         const auto it = parsed.find(key);
         const auto& spec = it != parsed.end() ? it->second : parsed.emplace(key, parse(r, c)).first->second;
         const std::string& text = r.texts[c.text];
@@ -257,9 +287,12 @@ TEST(Record, SpecificationsEqualPyTorch) {
                 Values found;
                 flatten(result, found);
                 std::string wrong = found.size() == c.outputs.size() ? "" : "another number of outputs";
-                for (std::size_t k = 0; wrong.empty() && k < found.size(); ++k) wrong = difference_of(r, c.outputs[k], found[k]);
-                if (wrong.empty()) text_tally.right(0);
-                else text_tally.wrong(c.name, text, wrong);
+                for (std::size_t k = 0; wrong.empty() && k < found.size(); ++k)
+                    wrong = difference_of(r, c.outputs[k], found[k]);
+                if (wrong.empty())
+                    text_tally.right(0);
+                else
+                    text_tally.wrong(c.name, text, wrong);
             } catch (const Failure& f) {
                 text_tally.wrong(c.name, text, "refused, " + f.error.kind + ": " + f.error.render(text));
             }
@@ -277,11 +310,14 @@ TEST(Record, SpecificationsEqualPyTorch) {
             for (std::size_t k = 0; wrong.empty() && k < out->size(); ++k) {
                 const auto& a = r.arrays[c.outputs[k].array];
                 const Array& b = (*out)[k];
-                wrong = record::difference(types ? c.outputs[k].dtype : b.dtype, a.shape, a.values, b.dtype, b.shape, b.values);
+                wrong = record::difference(types ? c.outputs[k].dtype : b.dtype, a.shape, a.values, b.dtype, b.shape,
+                                           b.values);
                 numbers += a.values.size();
             }
-            if (wrong.empty()) tally.right(numbers);
-            else tally.wrong(c.name, text, wrong);
+            if (wrong.empty())
+                tally.right(numbers);
+            else
+                tally.wrong(c.name, text, wrong);
         };
         compare((*spec)->evaluate(inputs), text_tally, true);
         compare((*spec)->evaluate_scalar(inputs), scalar_tally, false);
@@ -295,7 +331,8 @@ TEST(Record, SpecificationsEqualPyTorch) {
 TEST(Record, IsMadeFromTheCommittedTable) {
     const std::string json = contents(kFolder + "routines.json");
     char digest[16];
-    std::snprintf(digest, sizeof digest, "%08lx", crc32(0, reinterpret_cast<const Bytef*>(json.data()), static_cast<uInt>(json.size())));
+    std::snprintf(digest, sizeof digest, "%08lx",
+                  crc32(0, reinterpret_cast<const Bytef*>(json.data()), static_cast<uInt>(json.size())));
     const std::string head = std::string("cubridge-record 1 crc32 ") + digest + "\n";
     EXPECT_EQ(programs().head, head);
     EXPECT_EQ(specifications().head, head);
