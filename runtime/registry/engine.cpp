@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view kOff = "NOT_STORED: CUBRIDGE_MODE is off: every request is rejected";
 constexpr std::string_view kSealedText = "SEALED: the context is sealed and this kernel was not there before";
-constexpr std::string_view kNotStoredText = "NOT_STORED: the kernel is not stored, and this request starts no work";
 constexpr std::string_view kPendingText = "the kernel is being made: wait for the job and ask again";
 
 std::int64_t seconds_now() {

@@ -315,6 +315,17 @@ TEST_F(EngineTest, CallbacksComeOneAtATimeOnOurThreads) {
         EXPECT_NE(all.find(event), std::string::npos) << all;
 }
 
+TEST_F(EngineTest, AStoreThatCannotBeWrittenIsSaidOnce) {
+    std::atomic<int> said{0};
+    settings.store = "/proc/cubridge";
+    settings.log = [&](Level, const std::string& line) { said += line.find("event=store") != line.npos; };
+    open();
+    for (int n = 1; n < 5; ++n) EXPECT_EQ(settled(query(n)).kind, Kind::Fallback);
+    EXPECT_EQ(compiler->compiles, 4);
+    engine.reset();
+    EXPECT_EQ(said, 1);
+}
+
 TEST_F(EngineTest, AChildOfForkKnowsIt) {
     open();
     EXPECT_FALSE(engine->forked());
