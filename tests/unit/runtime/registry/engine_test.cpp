@@ -266,6 +266,33 @@ TEST_F(EngineTest, RequestsThatAreNoneAndThoseThatNobodyMeets) {
     EXPECT_EQ(ask(q).reasons, why::kLayout | why::kDtype);
 }
 
+TEST_F(EngineTest, TextsThatComputeWithTheNumberOfHeads) {
+    open();
+    text = parse(R"(
+import torch
+def attention(q, k, v):
+    H = q.size(1)
+    slopes = torch.tensor([2.0 ** (-8.0 * (h + 1) / H) for h in range(H)])
+    group = q.size(1) // k.size(1)
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    i = torch.arange(q.size(2))[:, None]
+    j = torch.arange(k.size(2))[None, :]
+    s = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5 - slopes[:, None, None] * (i - j).abs()
+    return torch.softmax(s, -1) @ v
+)");
+    ASSERT_NE(text, nullptr);
+    ASSERT_NE(text->specification().heads(), 0);
+    EXPECT_EQ(ask(query()).reasons, why::kHeads);
+    auto q = query();
+    q.heads = 4;
+    const auto four = settled(q);
+    ASSERT_EQ(four.kind, Kind::Fallback) << four.message;
+    q.heads = 12;
+    const auto twelve = settled(q);
+    ASSERT_EQ(twelve.kind, Kind::Fallback) << twelve.message;
+    EXPECT_NE(four.kernel->id(), twelve.kernel->id());
+}
+
 TEST_F(EngineTest, WithoutADriverADeviceIsRejected) {
     if (Driver::open()) GTEST_SKIP() << "there is a driver";
     open();
