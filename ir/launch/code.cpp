@@ -129,28 +129,31 @@ Code Code::binary(Do what, Code a, Code b) {
 }
 
 std::optional<std::int64_t> Code::evaluate(const Sizes& sizes) const {
-    std::vector<std::int64_t> stack;
+    std::array<std::int64_t, 32> few; // a launch evaluates dozens of these and is not to allocate
+    std::vector<std::int64_t> many;
+    if (steps.size() > few.size()) many.resize(steps.size());
+    std::int64_t* const stack = many.empty() ? few.data() : many.data();
+    std::size_t depth = 0;
     for (const auto& s : steps) {
         if (s.what == Do::Push) {
-            stack.push_back(s.value);
+            stack[depth++] = s.value;
         } else if (s.what == Do::PushSize) {
             if (s.value < 0 || s.value >= static_cast<std::int64_t>(Size::Count)) return std::nullopt;
-            stack.push_back(sizes.value[static_cast<std::size_t>(s.value)]);
+            stack[depth++] = sizes.value[static_cast<std::size_t>(s.value)];
         } else if (s.what == Do::PushOperand) {
             if (s.value < 0 || s.value / 4 >= static_cast<std::int64_t>(sizes.operand.size())) return std::nullopt;
-            stack.push_back(
-                sizes.operand[static_cast<std::size_t>(s.value / 4)][static_cast<std::size_t>(s.value % 4)]);
+            stack[depth++] =
+                sizes.operand[static_cast<std::size_t>(s.value / 4)][static_cast<std::size_t>(s.value % 4)];
         } else {
-            if (stack.size() < 2) return std::nullopt;
-            const std::int64_t b = stack.back();
-            stack.pop_back();
-            const auto r = apply(s.what, stack.back(), b);
+            if (depth < 2) return std::nullopt;
+            --depth;
+            const auto r = apply(s.what, stack[depth - 1], stack[depth]);
             if (!r) return std::nullopt;
-            stack.back() = *r;
+            stack[depth - 1] = *r;
         }
     }
-    if (stack.size() != 1) return std::nullopt;
-    return stack.back();
+    if (depth != 1) return std::nullopt;
+    return stack[0];
 }
 
 std::string Code::text() const {

@@ -102,7 +102,9 @@ Verdict ServedKernel::launch(const LaunchArgs& args, CUstream_st* stream) const 
     if (s.loaded.context == nullptr)
         return {Status::Unsupported, "the kernel was made for " + s.artifact.arch + " and is loaded on no device"};
     if (auto v = check_counts(s.request, args); !v) return v;
-    auto sizes = sizes_of(s.request, args, s.loaded.context->device().multiprocessors);
+    // Kept by the thread: after its first launch of so many operands nothing is allocated any more.
+    static thread_local ir::launch::Sizes sizes;
+    sizes.value = sizes_of(s.request, args, s.loaded.context->device().multiprocessors).value;
     std::array<cb_operand, ir::abi::kMaxOperands> own;
     fill_own(s.binding.plan, args, own);
     put_operand_sizes(sizes, own.data(), s.binding.plan.operands.size());

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view kOff = "NOT_STORED: CUBRIDGE_MODE is off: every request is rejected";
 constexpr std::string_view kSealedText = "SEALED: the context is sealed and this kernel was not there before";
-constexpr std::string_view kNotStoredText = "NOT_STORED: the kernel is not stored, and this request starts no work";
 constexpr std::string_view kPendingText = "the kernel is being made: wait for the job and ask again";
 
 std::int64_t seconds_now() {
@@ -42,8 +41,9 @@ std::unique_ptr<cache::Store> store_of(const Settings& settings, Herald& herald)
 Engine::State::State(Settings s)
     : settings(std::move(s)), herald(settings), texts(this), jobs(herald), store(store_of(settings, herald)),
       locks(std::make_unique<cache::Locks>(store->place().read_only ? std::string() : store->place().folder)),
-      compiler(std::make_shared<LazyCompiler>(NvrtcSettings{settings.nvrtc, {}})), loaders("cubridge-load", 1),
-      makers("cubridge-make", std::max(1, *settings.workers)) {}
+      compiler(settings.compiler != nullptr ? settings.compiler
+                                            : std::make_shared<LazyCompiler>(NvrtcSettings{settings.nvrtc, {}})),
+      loaders("cubridge-load", 1), makers("cubridge-make", std::max(1, *settings.workers)) {}
 
 Engine::State::~State() {
     {

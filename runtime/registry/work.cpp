@@ -1,10 +1,12 @@
 // What the engine's threads do: look up and load; make what is not stored.
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/why.h"
+#include "ir/spec/variant.h"
 #include "runtime/json.h"
 #include "runtime/registry/admit.h"
 #include "runtime/registry/state.h"
-#include <cstdio>
+#include <algorithm>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@ namespace cubridge::runtime {
 namespace {
 
 constexpr std::int64_t kRetrySeconds = 60;
+constexpr char kNotStored[] = "NOT_STORED: the kernel is not stored, and this request starts no work";
 
 std::int64_t seconds_now() {
     return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -39,6 +42,14 @@ Report failure(const Fault& fault, std::uint32_t reasons) {
     report.reasons = reasons;
     report.error = ir::Error{fault.kind, fault.message, {}, fault.hint};
     return report;
+}
+
+/// Does a row that keeps no key come out as NaN, as the text is written?
+bool may_give_nan(const ir::Specification& specification, const ir::Request& request) {
+    const auto* variant = specification.variant();
+    return variant != nullptr && request.empty_rows == ir::Request::EmptyRows::AsWritten &&
+           std::any_of(variant->parts.begin(), variant->parts.end(),
+                       [](const auto& part) { return part.empty == ir::Part::Empty::NaN; });
 }
 
 /// 90 of "sm_90a".
@@ -154,11 +165,11 @@ void Engine::State::look_up(Slot& slot, const std::shared_ptr<Job>& job) {
         Known known;
         known.kind = Known::Kind::NotStored;
         known.reasons = why::kNotStored;
-        known.message = "NOT_STORED: the kernel is not stored, and this request starts no work";
+        known.message = kNotStored;
         table.publish(slot, std::move(known));
         running.erase(&slot);
     }
-    jobs.end(*job, {Status::Unsupported, "NOT_STORED: the kernel is not stored, and this request starts no work"});
+    jobs.end(*job, {Status::Unsupported, kNotStored});
 }
 
 void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
@@ -257,6 +268,11 @@ void Engine::State::serve(Slot& slot, const std::shared_ptr<Job>& job, Report re
     if (report.reasons != 0)
         herald.log(Level::Warn, fmt::format("event=fallback key={} why={} serving={}", state->artifact.key.hex(8),
                                             why::names(report.reasons), state->artifact.build.made_by));
+    if (may_give_nan(*specification, request))
+        herald.log(Level::Warn,
+                   fmt::format("event=nan_rows key={} why=\"a row that keeps no key is NaN, as the text is written\" "
+                               "hint=\"request.empty_rows = CUBRIDGE_EMPTY_ZERO\"",
+                               state->artifact.key.hex(8)));
     auto kernel = std::make_unique<ServedKernel>(std::move(state));
     known.kernel = kernel.get();
     {
