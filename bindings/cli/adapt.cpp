@@ -114,18 +114,23 @@ void print_made(const Adaptation& a, const Terminal& out) {
     out.line(fmt::format("  kernel {}  {} bytes, {}, by {}, {}", made.id.hex(12), made.cubin.size(), made.arch, made.build.made_by, made.verification.record));
 }
 
+std::string complaint(const Adaptation& a, const Terminal& on) {
+    const std::string text = a.status == kUsage ? a.report.error->message : a.word + ":" + a.report.error->render(a.source.text);
+    return on.paint(Colour::Bad, "error: ") + text;
+}
+
 void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
     const Report& report = a.report;
     const bool made = report.artifact.has_value() && a.status == kDone;
     const Colour colour = made ? Colour::Good : Colour::Bad;
     std::string head = a.word + ": " + out.paint(colour, name_of(report.status));
     if (made) head += fmt::format(" ({}) in {:.0f} ms", report.tier, report.total_ms);
-    out.line(head);
+    if (a.status != kUsage) out.line(head);
     if (!report.stages.empty()) out.line(stages_of(report, out));
     if (made) print_made(a, out);
     for (const std::string& c : a.chosen) out.line("  chosen: " + c);
     if (report.error) {
-        progress.line(progress.paint(Colour::Bad, "error: ") + a.word + ":" + report.error->render(a.source.text));
+        progress.line(complaint(a, progress));
     } else if (made) {
         out.line("  not done: the kernel has not run; `cubridge check --gpu` runs it and compares, where there is a GPU");
     }
@@ -146,7 +151,7 @@ int adapt(const Options& options) {
         if (options.json) {
             progress.transient("");
             out.line(json);
-            if (a.report.error) complaints.line(a.word + ":" + a.report.error->render(a.source.text));
+            if (a.report.error) complaints.line(complaint(a, complaints));
         } else {
             print(a, out, complaints);
         }

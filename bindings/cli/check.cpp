@@ -88,11 +88,16 @@ std::string json_of(const std::string& word, const Options& options, const Check
         .integer("kernels", r.kernels).real("worst_ratio", r.worst_ratio).text("worst_case", r.worst_case).raw("failures", failures.done()).raw("not_done", not_done.done()).real("ms", r.ms).done();
 }
 
+std::string complaint(const std::string& word, const Checked& c, const Terminal& on) {
+    const std::string text = c.status == kUsage ? c.report.error->message : word + ":" + c.report.error->render(c.source.text);
+    return on.paint(Colour::Bad, "error: ") + text;
+}
+
 void print(const std::string& word, const Options& options, const Checked& c, const Terminal& out, const Terminal& complaints) {
     const CheckReport& r = c.report;
     if (r.error) {
-        out.line(word + ": " + out.paint(Colour::Bad, "not checked"));
-        complaints.line(complaints.paint(Colour::Bad, "error: ") + word + ":" + r.error->render(c.source.text));
+        if (c.status != kUsage) out.line(word + ": " + out.paint(Colour::Bad, "not checked"));
+        complaints.line(complaint(word, c, complaints));
         return;
     }
     const bool passed = r.verdict == CheckReport::Verdict::Passed;
@@ -153,7 +158,7 @@ int check(const Options& options) {
         resume.add(json);
         if (options.json) {
             out.line(json);
-            if (c.report.error) complaints.line(word + ":" + c.report.error->render(c.source.text));
+            if (c.report.error) complaints.line(complaint(word, c, complaints));
         } else print(word, options, c, out, complaints);
         worst = std::max(worst, c.status);
     }
