@@ -73,17 +73,19 @@ void SqliteStore::say(const Failure& failure, Intent intent) {
     }
 }
 
-std::optional<Record> SqliteStore::first_good(StoreFile::Session& session, const std::vector<Row>& rows,
-                                              const Accept& accept, std::vector<Fault>& faults) {
+std::optional<Record> SqliteStore::serve(StoreFile::Session& session, const std::vector<Row>& rows,
+                                         const Accept& accept, std::vector<Fault>& faults) {
     for (const auto& row : rows) {
         if (accept && !accept(row.summary)) continue;
         auto loaded = sqlite::load_row(*session.database, row);
         if (loaded.record) {
+            drop(session, faults); // first: a note of use is made in a hurry, this is not
             use(session, row);
             return std::move(loaded.record);
         }
         faults.push_back({row.number, row.summary.id, std::move(loaded.fault)});
     }
+    drop(session, faults);
     return std::nullopt;
 }
 
@@ -92,7 +94,7 @@ void SqliteStore::use(StoreFile::Session& session, const Row& row) {
     const auto now = config_.clock();
     if (!session.writable || now - row.summary.used < COARSE_USE) return;
     try {
-        session.database->patience(0);
+        session.database->hurry();
         sqlite::set_used(*session.database, row.number, now);
     } catch (const Error& error) {
         if (error.code == Code::CORRUPT) throw;
@@ -122,8 +124,7 @@ std::optional<Record> SqliteStore::find(const Digest& key, const Accept& accept)
     std::optional<Record> found;
     std::vector<Fault> faults;
     run(Intent::READ, [&](StoreFile::Session& session) {
-        found = first_good(session, sqlite::rows_of_key(*session.database, key), accept, faults);
-        drop(session, faults);
+        found = serve(session, sqlite::rows_of_key(*session.database, key), accept, faults);
     });
     report(faults);
     return found;
@@ -135,8 +136,7 @@ std::optional<Record> SqliteStore::load(const Digest& id) noexcept try {
     std::optional<Record> found;
     std::vector<Fault> faults;
     run(Intent::READ, [&](StoreFile::Session& session) {
-        found = first_good(session, sqlite::rows_of_id(*session.database, id), {}, faults);
-        drop(session, faults);
+        found = serve(session, sqlite::rows_of_id(*session.database, id), {}, faults);
     });
     report(faults);
     return found;

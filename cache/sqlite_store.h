@@ -52,8 +52,8 @@ private:
     template <class Work> Outcome run(Intent intent, Work work) noexcept;
     void say(const Failure& failure, Intent intent);
     template <class Change> Outcome change(const Digest& id, Change change) noexcept;
-    std::optional<Record> first_good(StoreFile::Session& session, const std::vector<sqlite::Row>& rows,
-                                     const Accept& accept, std::vector<Fault>& faults);
+    std::optional<Record> serve(StoreFile::Session& session, const std::vector<sqlite::Row>& rows, const Accept& accept,
+                                std::vector<Fault>& faults);
     void drop(StoreFile::Session& session, const std::vector<Fault>& faults);
     void use(StoreFile::Session& session, const sqlite::Row& row);
     void report(const std::vector<Fault>& faults);

@@ -114,6 +114,13 @@ void Database::patience(int milliseconds) {
     sqlite3_busy_timeout(handle_, milliseconds);
 }
 
+void Database::hurry() {
+    patience(0);
+    execute("PRAGMA synchronous = OFF");
+    sqlite3_wal_autocheckpoint(handle_, 0);
+    sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
 Statement::Statement(Database& database, const char* sql) : database_(database) {
     const int result = sqlite3_prepare_v2(database.get(), sql, -1, &handle_, nullptr);
     // Our statements are constants: if one doesn't compile, the tables are not what the header of the file says.

@@ -40,6 +40,10 @@ public:
     std::int64_t last_number() const;     ///< rowid of the last insert
     int changes() const;
     void patience(int milliseconds);
+    /// For a note that may be lost and must not cost anything: waits for no lock and no disk, and leaves the log to be
+    /// folded by the next one who publishes. Losing power can lose the note but not harm the file: the log has
+    /// checksums.
+    void hurry();
     sqlite3* get() const { return handle_; }
 
 private:

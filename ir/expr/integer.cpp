@@ -48,6 +48,22 @@ Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, E
         constant = plus(constant, times(c, s.constant));
         for (const auto& [d, t] : s.terms) flat.emplace_back(times(c, d), t);
     }
+    for (std::size_t k = 0; k < flat.size(); ++k) { // (x // n) * n + x % n is x
+        const auto [c, e] = flat[k];
+        if (e->kind != Kind::Mod) continue;
+        const IntSum whole = as_sum(detail::int_mul(*this, detail::int_floor_div(*this, e->args[0], e->args[1]), e->args[1]));
+        if (whole.constant != 0 || whole.terms.size() != 1) continue;
+        const std::int64_t wanted = times(c, whole.terms[0].first);
+        const auto it = std::find_if(flat.begin(), flat.end(), [&](const auto& t) { return t.second == whole.terms[0].second && t.first == wanted; });
+        if (it == flat.end()) continue;
+        const IntSum x = as_sum(e->args[0]);
+        const Expr dropped[] = {e, it->second};
+        std::vector<std::pair<std::int64_t, Expr>> rest;
+        for (const auto& t : flat)
+            if (t.second != dropped[0] && t.second != dropped[1]) rest.push_back(t);
+        for (const auto& [d, t] : x.terms) rest.emplace_back(times(c, d), t);
+        return isum(plus(constant, times(c, x.constant)), std::move(rest));
+    }
     std::sort(flat.begin(), flat.end(), [](const auto& a, const auto& b) { return a.second->id < b.second->id; });
     ExprNode n{.kind = Kind::Sum, .type = Type::Int};
     n.integer = constant;
@@ -60,6 +76,17 @@ Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, E
         n.icoef.push_back(c);
     }
     if (n.args.empty()) return integer(constant);
+    for (std::size_t k = 0; k < n.args.size(); ++k) { // -min(a, b) is max(-a, -b); after like terms have cancelled
+        const Expr m = n.args[k];
+        if (n.icoef[k] >= 0 || (m->kind != Kind::Min && m->kind != Kind::Max)) continue;
+        std::vector<Expr> negated;
+        for (const Expr a : m->args) negated.push_back(isum(0, {{-1, a}}));
+        std::vector<std::pair<std::int64_t, Expr>> again;
+        for (std::size_t o = 0; o < n.args.size(); ++o)
+            if (o != k) again.emplace_back(n.icoef[o], n.args[o]);
+        again.emplace_back(-n.icoef[k], extremum(m->kind == Kind::Min ? Kind::Max : Kind::Min, std::move(negated)));
+        return isum(constant, std::move(again));
+    }
     if (n.args.size() == 1 && n.icoef[0] == 1 && constant == 0) return n.args[0];
     return intern(std::move(n));
 }
@@ -188,13 +215,19 @@ Expr int_mod(ExprPool& p, Expr a, Expr b) {
 Expr int_compare(ExprPool& p, Op op, Expr e) {
     if (is_const(e)) return p.boolean(op == Op::Le ? e->integer <= 0 : e->integer == 0);
     IntSum s = as_sum(e);
-    if (op == Op::Le && s.terms.size() == 1 && (s.terms[0].first == 1 || s.terms[0].first == -1) &&
-        (s.terms[0].second->kind == Kind::Max || s.terms[0].second->kind == Kind::Min)) {
-        // max(a, b) + k <= 0 is (a + k <= 0 and b + k <= 0), and so on
-        const auto [c, m] = s.terms[0];
-        std::vector<Expr> parts;
-        for (const Expr x : m->args) parts.push_back(int_compare(p, Op::Le, p.isum(s.constant, {{c, x}})));
-        return (m->kind == Kind::Max) == (c == 1) ? p.logical_and(std::move(parts)) : p.logical_or(std::move(parts));
+    if (op == Op::Le)
+        for (const auto& [c, m] : s.terms) { // max(a, b) + k <= 0 is (a + k <= 0 and b + k <= 0), and so on
+            if (m->kind != Kind::Max && m->kind != Kind::Min) continue;
+            std::vector<Expr> parts;
+            for (const Expr x : m->args) parts.push_back(int_compare(p, Op::Le, p.isum(0, {{1, e}, {-c, m}, {c, x}})));
+            return (m->kind == Kind::Max) == (c > 0) ? p.logical_and(std::move(parts)) : p.logical_or(std::move(parts));
+        }
+    if (s.terms.size() == 1) { // of a truth value, or of a choice between constants
+        const auto [c, t] = s.terms[0];
+        const auto holds = [&, &c = c](std::int64_t v) { return p.boolean(op == Op::Le ? c * v + s.constant <= 0 : c * v + s.constant == 0); };
+        if (t->kind == Kind::Cast && t->args[0]->type == Type::Bool) return p.select(t->args[0], holds(1), holds(0));
+        if (t->kind == Kind::Select && is_const(t->args[1]) && is_const(t->args[2]))
+            return p.select(t->args[0], holds(t->args[1]->integer), holds(t->args[2]->integer));
     }
     std::int64_t g = 0;
     for (const auto& [k, x] : s.terms) g = std::gcd(g, k);

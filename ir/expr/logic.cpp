@@ -108,6 +108,12 @@ Expr compare(ExprPool& p, Op op, Expr a, Expr b) {
     }
     if (is_const(a) && is_const(b))
         return p.boolean(op == Op::Lt ? a->real < b->real : op == Op::Le ? a->real <= b->real : a->real == b->real);
+    for (const bool left : {true, false}) { // a choice between constants against a constant
+        const Expr s = left ? a : b, k = left ? b : a;
+        if (s->kind != Kind::Select || !is_const(k) || !is_const(s->args[1]) || !is_const(s->args[2])) continue;
+        const auto side = [&](Expr v) { return left ? compare(p, op, v, k) : compare(p, op, k, v); };
+        return p.select(s->args[0], side(s->args[1]), side(s->args[2]));
+    }
     if (op == Op::Eq && a->id > b->id) std::swap(a, b);
     return build_compare(p, op, a, b);
 }
@@ -122,6 +128,14 @@ Expr ExprPool::select(Expr c, Expr a, Expr b) {
     if (b->kind == Kind::Select && b->args[0] == c) b = b->args[2];
     if (a == b) return a;
     if (a->type == Type::Bool) return logical_or(logical_and(c, a), logical_and(logical_not(c), b));
+    if (a->type == Type::Int && c->kind == Kind::Cmp && c->op == Op::Le && c->args.size() == 1) {
+        const Expr d = sub(a, b), e = c->args[0]; // a <= b ? a : b is the smaller one
+        if (!is_const(d)) {
+            if (e == d || e == isum(1, {{1, d}})) return extremum(Kind::Min, {a, b});
+            const Expr m = isum(0, {{-1, d}});
+            if (e == m || e == isum(1, {{1, m}})) return extremum(Kind::Max, {a, b});
+        }
+    }
     if (is_int(a, 1) && is_int(b, 0)) return cast(Type::Int, c);
     if (is_int(a, 0) && is_int(b, 1)) return cast(Type::Int, logical_not(c));
     ExprNode n{.kind = Kind::Select, .type = a->type};

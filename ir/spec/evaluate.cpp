@@ -143,6 +143,9 @@ Value Interpreter::attribute(const Node& e, Scope& scope) {
         if (c) return *c;
         fail("name", "torch.finfo has no `" + e.text + "` here", e.span, "min, max, eps and tiny are known");
     }
+    if (object.is<Sequence>() && object.as<Sequence>().tuple && object.as<Sequence>().items->size() == 2 &&
+        (e.text == "values" || e.text == "indices")) // of max(dim=...), sort, topk
+        return (*object.as<Sequence>().items)[e.text == "values" ? 0 : 1];
     if (object.is<Sequence>())
         if (const Routine* r = find_routine(kListMethod, e.text))
             return RoutineValue{r, std::make_shared<const Value>(object)};
@@ -197,7 +200,7 @@ std::vector<Value> Interpreter::iterate(const Value& v) {
     if (v.is<Sequence>()) return *v.as<Sequence>().items;
     if (v.is<TensorRef>()) {
         const Values sizes = domain_.shape(v.as<TensorRef>());
-        if (sizes.empty()) fail("type", "a tensor of rank 0 cannot be iterated over", span_);
+        if (sizes.empty()) fail("shape", "a tensor of rank 0 cannot be iterated over", span_);
         const std::int64_t n = sizes[0].is<std::int64_t>() ? sizes[0].as<std::int64_t>()
                                                            : domain_.require_int(sizes[0], "a loop over a tensor");
         if (n > 100000) fail("limit", "a loop over more than 100000 elements", span_, "use whole-tensor operations");

@@ -334,7 +334,9 @@ Value size(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
     const Values sizes = in.domain().shape(t);
     if (!a.given(1)) return make_tuple(sizes);
-    return sizes.at(static_cast<std::size_t>(a.dim(1, sizes.size())));
+    const auto k = static_cast<std::size_t>(a.dim(1, sizes.size()));
+    if (sizes.empty()) fail("shape", "a tensor of rank 0 has no sizes", in.span());
+    return sizes[k];
 }
 Value shape(Interpreter& in, Args& a) { return make_tuple(in.domain().shape(a.tensor(0))); }
 Value rank(Interpreter& in, Args& a) { return static_cast<std::int64_t>(in.domain().rank(a.tensor(0))); }

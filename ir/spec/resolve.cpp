@@ -49,7 +49,7 @@ private:
     void declare_input(const std::string& name, const syntax::Param* p, const Value* fallback, Span span);
     bool annotated(const syntax::Node& a, Input& x, Open& open);
     void search();
-    bool trace(const Guess& guess, Assumptions& know); // false: another guess is due, see failure_ and blame_
+    bool trace(const Guess& guess, const Assumptions& know); // false: another guess is due, see failure_ and blame_
     Value global(const std::string& name, const Value& v);
     Value as_value(std::size_t k);
     void finish();
@@ -253,7 +253,7 @@ Value Resolver::global(const std::string& name, const Value& v) {
     return as_value(k);
 }
 
-bool Resolver::trace(const Guess& guess, Assumptions& know) {
+bool Resolver::trace(const Guess& guess, const Assumptions& know) {
     guess_ = guess;
     know_ = know;
     for (int n = 0; n < kMaxRestarts; ++n) {
@@ -329,8 +329,16 @@ void Resolver::search() {
         }
         if (!seen.insert(g).second) continue;
         paths_.clear();
-        Assumptions fresh;
-        if (trace(g, fresh)) {
+        // k and v as usual first: one batch, one length, as many heads, one inner size; then whatever the text says.
+        Assumptions usual;
+        for (const auto& [free, base] : {std::pair<int, int>{dims::kB, dims::B}, {dims::vB, dims::B}, {dims::kD, dims::D}, {dims::vS, dims::Sk}, {dims::Hv, dims::Hk}})
+            usual.defined[free] = scalar_.pool->dim(base);
+        const bool as_usual = trace(g, usual);
+        const Error first_failure = failure_;
+        const std::uint64_t first_blame = blame_;
+        if (!as_usual) paths_.clear();
+        if (!as_usual && failure_.kind == "shape" && !trace(g, {})) failure_ = first_failure, blame_ = first_blame;
+        if (!paths_.empty()) {
             g = guess_;
             // The text fits. Types that were guessed as float but only compared with integers are integers.
             Guess typed = g;
@@ -347,11 +355,15 @@ void Resolver::search() {
                 const Guess kept_guess = g;
                 paths_.clear();
                 Assumptions again;
+                again.defined = kept_know.defined;
                 if (!trace(typed, again)) paths_ = kept, know_ = kept_know, guess_ = kept_guess;
             }
             return;
         }
-        if (!best || failure_.span.line > best->span.line) best = failure_;
+        // the furthest failure says most; at one place a refusal says more than a size that a wrong rank brought about
+        if (!best || failure_.span.line > best->span.line ||
+            (failure_.span.line == best->span.line && best->kind == "shape" && failure_.kind == "unsupported"))
+            best = failure_;
         Guess base = guess_;
         const bool type_error = failure_.kind == "type";
         bool pushed = false;

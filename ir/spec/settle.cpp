@@ -1,6 +1,8 @@
 // The last steps of a parse: certification of the Scalar, recognising the Variant, naming the Subject.
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/state.h"
+#include "ir/spec/variant/match.h"
+#include <algorithm>
 
 namespace cubridge::ir::spec {
 
@@ -21,7 +23,33 @@ void settle(Specification::State& state, const ParseOptions& options) {
     } else {
         join_branches(s);
     }
-    state.subject = "cubridge-program 1\n" + debug_text(s.out[0].body) + "\n";
+    const std::vector<Fact> facts = s.facts;
+    try {
+        Variant v = variant::match(s);
+        variant::canonicalise(s, v);
+        s.facts.insert(s.facts.end(), v.facts.begin(), v.facts.end());
+        const auto is_open = [](const Part& p) { return p.empty == Part::Empty::Other; };
+        auto empty = Part::Empty::Zero;
+        if (options.certify && std::any_of(v.parts.begin(), v.parts.end(), is_open)) {
+            const auto found = find_empty(state, v);
+            if (!found) fail("unsupported", "rows without keys give something of their own");
+            empty = *found;
+            for (Part& p : v.parts)
+                if (is_open(p)) p.empty = empty;
+        }
+        if (options.certify) {
+            const std::string d = certify_variant(state, variant::expand(s, v, empty), options.seed);
+            if (!d.empty()) fail("unsupported", "the recognised form is not the text: " + d);
+        }
+        variant::write_text(s, v);
+        state.subject = v.text;
+        state.variant = std::move(v);
+    } catch (const Failure& f) {
+        if (f.error.kind == "limit") throw;
+        s.facts = facts;
+        state.no_variant_reason = f.error.message;
+        state.subject = variant::program_text(s);
+    }
 }
 
 } // namespace cubridge::ir::spec

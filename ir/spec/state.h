@@ -43,12 +43,15 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
 
 /// Throws Failure of kind "internal" naming the shape where Scalar and text disagree. Says how many shapes were compared.
 int certify_scalar(const Specification::State& state, std::uint64_t seed);
+/// What rows without keys give, found on a case that has such rows; Never where no case has one, nothing where it is none
+/// of the known answers.
+std::optional<Part::Empty> find_empty(const Specification::State& state, const Variant& v);
 /// Joins the branches on sizes into the outputs.
 void join_branches(Scalar& scalar);
 /// Certifies, recognises the Variant and names the Subject. Throws Failure.
 void settle(Specification::State& state, const ParseOptions& options);
-/// Nothing, or why the Variant is not the text.
-std::string certify_variant(const Specification::State& state, const Variant& variant, std::uint64_t seed);
+/// Nothing, or where other outputs than the Scalar's (a Variant's) differ from the text.
+std::string certify_variant(const Specification::State& state, const std::vector<ScalarOutput>& out, std::uint64_t seed);
 
 } // namespace spec
 } // namespace cubridge::ir

@@ -110,6 +110,10 @@ bool SymbolicDomain::may_define(Expr free_dim, Expr value) const {
 }
 
 void SymbolicDomain::require(Fact::Kind kind, Expr left, Expr right) {
+    if (kind == Fact::Kind::AtLeast && left->kind == Kind::Sum && left->args.size() == 1 && left->icoef[0] == 1 && is_const(right)) {
+        right = pool_.integer(right->integer - left->integer); // D - 512 >= 0 is D >= 512
+        left = left->args[0];
+    }
     constexpr const char* signs[] = {" == ", " >= ", " % "};
     for (const Fact& f : know_.facts)
         if (f.kind == kind && f.left == left && f.right == right) return;
@@ -215,7 +219,7 @@ bool SymbolicDomain::nonnegative(Expr e, int depth) {
     default: return false;
     }
     // A max in the sum is at least each of its arguments; a min is one of them.
-    for (std::size_t k = 0; k < e->args.size(); ++k) {
+    for (std::size_t k = 0; k < e->args.size() && depth < 5; ++k) {
         const Expr m = e->args[k];
         const bool up = e->icoef[k] > 0;
         if (m->kind != Kind::Max && m->kind != Kind::Min) continue;

@@ -34,6 +34,7 @@ struct SymbolicTensor final : TensorBase {
     Expr body = nullptr;
     Expr pin = nullptr;         ///< the F32 value, see ir/tensor/tensor.h
     std::uint64_t inputs = 0;   ///< which captured tensors it hangs on
+    bool guessed = false;       ///< of a captured tensor whose rank is a guess, moved about or cast
     int raw = -1;               ///< a captured tensor whose type is not known yet, moved about but not computed with
     Expr sorted = nullptr;      ///< argsort: what was sorted, along which axis, how
     int sorted_axis = 0;

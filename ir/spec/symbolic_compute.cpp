@@ -39,6 +39,7 @@ TensorRef SymbolicDomain::input(int number, DType dtype, const std::vector<int>&
     auto r = fresh(dtype, std::move(shape), body, from_qkv ? 0 : std::uint64_t{1} << (number & 63));
     if (!from_qkv && is_float(dtype)) r->pin = pool_.cast(Type::F32, body);
     r->raw = raw ? number : -1;
+    r->guessed = raw;
     return r;
 }
 
@@ -51,7 +52,7 @@ Expr SymbolicDomain::convert(Expr body, DType from, DType to) {
 
 TensorRef SymbolicDomain::cast(const TensorRef& t, DType dtype) {
     const auto& x = at(t);
-    if (x.dtype == dtype && !x.scalar) return t;
+    if (x.dtype == dtype && !x.scalar && x.raw < 0) return t;
     if (x.raw >= 0 && is_integer(dtype)) uses_[x.raw] |= kUsedAsInt;
     auto r = std::make_shared<SymbolicTensor>(x);
     r->dtype = dtype;

@@ -54,6 +54,8 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
     begin();
     const auto& x = at(t);
     touch(x);
+    // An axis added to a captured tensor of rank 0 whose rank is a guess: it is meant to have one.
+    if (x.guessed && x.shape.empty() && sizes.size() == 1) fail("shape", "an axis is added to a number");
     std::vector<Expr> target;
     int open = -1;
     Expr known = pool_.integer(1), total = pool_.integer(1);
@@ -68,18 +70,28 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
     for (const Expr e : x.shape) total = pool_.mul(total, e);
     if (open >= 0) {
         // a captured tensor of rank 0 whose rank is a guess is not meant by view(-1, ...)
-        if (x.raw >= 0 && x.shape.empty()) fail("shape", "a view with -1 of a number");
+        if (x.guessed && x.shape.empty()) fail("shape", "a view with -1 of a number");
         Expr q = detail::divide_exactly(pool_, total, known);
         if (is_const(known) && known->integer != 0) {
             q = pool_.apply(Op::FloorDiv, total, known);
             if (!is_zero(pool_.sub(pool_.mul(q, known), total))) require(Fact::Kind::Divides, total, known);
         } else if (!q) {
-            // sizes whose product is the total but for one: cancel what both sides have
-            Expr left = total, right = known;
-            for (const Expr e : target)
-                if (e)
-                    if (const Expr d = detail::divide_exactly(pool_, left, e)) left = d, right = detail::divide_exactly(pool_, right, e);
-            q = pool_.apply(Op::FloorDiv, left, right);
+            // [Hq, W] as (Hk, G, -1): the outer sizes say what the outer axis is
+            Expr left = pool_.integer(1), right = pool_.integer(1);
+            for (std::size_t k = 0; k < target.size(); ++k)
+                if (target[k]) (static_cast<int>(k) < open ? left : right) = pool_.mul(static_cast<int>(k) < open ? left : right, target[k]);
+            if (x.shape.size() >= 2 && !is_int(left, 1) && x.shape.front()->kind == Kind::Dim && dims::is_input(x.shape.front()->number)) unify(x.shape.front(), left, false, "view");
+            if (x.shape.size() >= 2 && !is_int(right, 1) && x.shape.back()->kind == Kind::Dim && dims::is_input(x.shape.back()->number)) unify(x.shape.back(), right, false, "view");
+            if (!detail::divide_exactly(pool_, total, known)) {
+                // sizes whose product is the total but for one: cancel what both sides have
+                Expr rest = total, by = known;
+                for (const Expr e : target)
+                    if (e)
+                        if (const Expr d = detail::divide_exactly(pool_, rest, e)) rest = d, by = detail::divide_exactly(pool_, by, e);
+                q = pool_.apply(Op::FloorDiv, rest, by);
+            } else {
+                q = detail::divide_exactly(pool_, total, known);
+            }
         }
         target[static_cast<std::size_t>(open)] = q;
     }
@@ -108,7 +120,7 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
             };
             if (more_source && divides(p, q)) p = pool_.mul(p, x.shape[i2++]);
             else if (more_target && divides(q, p)) q = pool_.mul(q, target[j2++]);
-            else if (more_target && q->kind == Kind::FloorDiv) q = pool_.mul(q, target[j2++]);
+            else if (more_target && (q->kind == Kind::FloorDiv || (is_const(q) && !is_const(p)))) q = pool_.mul(q, target[j2++]);
             else if (more_target && i2 == x.shape.size()) q = pool_.mul(q, target[j2++]);
             else if (more_source && j2 == target.size()) p = pool_.mul(p, x.shape[i2++]);
             else {
@@ -131,7 +143,16 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
         }
         i = i2, j = j2;
     }
-    return moved(x, std::move(target), map);
+    auto r = moved(x, std::move(target), map);
+    const auto in_range = [&](Expr e) { // Index(k) // its extent is 0
+        if ((e->kind != Kind::FloorDiv && e->kind != Kind::Mod) || e->args[0]->kind != Kind::Index) return e;
+        const auto k = static_cast<std::size_t>(e->args[0]->number);
+        if (k >= r->shape.size() || r->shape[k] != e->args[1]) return e;
+        return e->kind == Kind::Mod ? e->args[0] : pool_.integer(0);
+    };
+    r->body = pool_.rewrite(r->body, in_range);
+    if (r->pin) r->pin = pool_.rewrite(r->pin, in_range);
+    return r;
 }
 
 TensorRef SymbolicDomain::expand(const TensorRef& t, const Values& sizes) {
@@ -401,8 +422,15 @@ TensorRef SymbolicDomain::argsort(const TensorRef& t, int dim, bool descending) 
     return fresh(DType::I64, x.shape, rank, x.inputs);
 }
 
-TensorRef SymbolicDomain::argmax(const TensorRef&, int, bool) {
-    fail("unsupported", "argmax and argmin have no kernel yet", {}, "compare with amax instead");
+// Positions of extrema have no expression; a text that only takes the values of max(dim=...) never looks at them.
+TensorRef SymbolicDomain::argmax(const TensorRef& t, int dim, bool keepdim) {
+    const auto& x = at(t);
+    std::vector<Expr> shape;
+    for (std::size_t k = 0; k < x.shape.size(); ++k)
+        if (static_cast<int>(k) != dim || keepdim) shape.push_back(static_cast<int>(k) == dim ? pool_.integer(1) : x.shape[k]);
+    auto r = fresh(DType::I64, std::move(shape), pool_.integer(0), x.inputs);
+    r->sorted = x.body, r->sorted_axis = -1;
+    return r;
 }
 
 TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& where, const TensorRef& value) {

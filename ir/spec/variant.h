@@ -44,4 +44,11 @@ struct Variant {
 /// Input numbers that stand for values of the Variant itself.
 enum : int { kScore = 1000, kOutput = 1100, kLse = 1200 };
 
+/// Bool over b, h, i: the row keeps no key and has no sink.
+Expr empty_row(const Variant& v);
+/// Bool over b, h, i: some part has no key in this row, where that matters.
+Expr some_empty_row(const Variant& v);
+/// Real over b, h, i: the natural LSE of a text that returns none; null where there is no single softmax.
+Expr natural_lse(const Variant& v);
+
 } // namespace cubridge::ir

@@ -28,7 +28,7 @@ bool same_demands(const ir::launch::Operand& theirs, const ir::launch::Operand& 
 } // namespace
 
 std::optional<Binding> binding_of(const Artifact& artifact, const ir::Specification& specification,
-                            const ir::Request& request, const Printer& printer) {
+                                  const ir::Request& request, const Printer& printer) {
     Binding out;
     if (artifact.specification == source_id(specification)) {
         out.plan = artifact.plan;

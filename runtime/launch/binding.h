@@ -17,6 +17,6 @@ using Printer = std::function<ir::Result<ir::GenericKernel>(const ir::Specificat
 /// narrower conditions, wants more of an operand, or reads one that this text has not. Prints the specification's own
 /// kernel unless the artifact was made from the same text. An empty printer is ir::generic_kernel.
 std::optional<Binding> binding_of(const Artifact& artifact, const ir::Specification& specification,
-                            const ir::Request& request, const Printer& printer = {});
+                                  const ir::Request& request, const Printer& printer = {});
 
 } // namespace cubridge::runtime

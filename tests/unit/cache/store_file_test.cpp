@@ -319,6 +319,21 @@ TEST_F(StoreFileTest, AFileThatOthersCanWriteIsRefused) {
     EXPECT_TRUE(open_store(in_folder(folder_.store()))->find(key_of(1)));
 }
 
+TEST_F(StoreFileTest, ANoteOfUseIsKeptInTheLogAndFoldedLater) {
+    fill();
+    std::int64_t now = std::int64_t{1} << 33;
+    auto options = in_folder(folder_.store());
+    options.clock = [&] { return now; };
+    const auto store = open_store(options);
+    EXPECT_TRUE(store->find(key_of(2)));
+    EXPECT_GT(std::filesystem::file_size(folder_.file() + "-wal"), 0u);
+    EXPECT_EQ(store->list()[0].id, make_record(2, 9000).id);
+    EXPECT_EQ(store->list()[0].used, now);
+    EXPECT_EQ(store->publish(make_record(9)).code, Code::OK);
+    EXPECT_EQ(files_in(folder_.store()), std::vector<std::string>{"store-1.db"});
+    EXPECT_EQ(open_store(options)->list().size(), 5u);
+}
+
 TEST_F(StoreFileTest, NamesThatMeanSomethingInAUri) {
     const auto odd = folder_.path() + "/a b?mode=memory#x%41&\xc3\xa9";
     {

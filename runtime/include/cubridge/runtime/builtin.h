@@ -12,7 +12,7 @@ struct BuiltIn {
     std::string_view text;  ///< the whole specification
 };
 
-std::span<const BuiltIn> built_in_specifications();         ///< by name
-const BuiltIn* find_built_in(std::string_view name);        ///< null: there is none of that name
+std::span<const BuiltIn> built_in_specifications();  ///< by name
+const BuiltIn* find_built_in(std::string_view name); ///< null: there is none of that name
 
 } // namespace cubridge::runtime

@@ -1,0 +1,119 @@
+// What a Variant means, as expressions over the specification's inputs. SPDX-License-Identifier: Apache-2.0
+#include "ir/spec/variant/match.h"
+#include <cmath>
+#include <limits>
+
+namespace cubridge::ir {
+
+namespace {
+
+constexpr double kInf = HUGE_VAL;
+
+struct Rows { // of one part, over b, h, i (and d)
+    Expr out, lse, some;
+};
+
+Expr with_dot(const Variant& v, const Part& p, Expr e) {
+    ExprPool& pool = *v.pool;
+    if (!e) return e;
+    const Expr dot = pool.reduce(ReduceOp::Sum, pool.mul(p.q, p.k), axis::c, p.inner);
+    return pool.rewrite(e, [&](Expr x) { return x->kind == Kind::Load && x->number == kScore ? dot : x; });
+}
+
+Expr over_keys(const Variant& v, const Part& p, ReduceOp op, Expr body) { return v.pool->reduce(op, body, axis::j, p.keys); }
+
+Expr some_key(const Variant& v, const Part& p) { return over_keys(v, p, ReduceOp::Any, with_dot(v, p, p.keep)); }
+
+Rows rows_of(const Variant& v, const Part& p, Part::Empty empty) {
+    ExprPool& pool = *v.pool;
+    const Expr zero = pool.real(0), keep = with_dot(v, p, p.keep);
+    const Expr value = p.gain ? pool.mul(with_dot(v, p, p.gain), p.v) : p.v;
+    Rows r{nullptr, nullptr, some_key(v, p)};
+    const auto sum = [&](Expr w) { return over_keys(v, p, ReduceOp::Sum, pool.select(keep, w, zero)); };
+    if (p.weights.kind != Weights::Kind::Softmax) {
+        const Expr w = with_dot(v, p, p.weights.value);
+        r.out = sum(pool.mul(w, value));
+        if (p.weights.kind == Weights::Kind::Ratio) {
+            Expr mass = sum(w);
+            if (p.weights.rest) mass = pool.add(mass, p.weights.rest);
+            r.out = pool.apply(Op::Div, r.out, mass);
+        }
+        return r;
+    }
+    const Expr x = pool.select(keep, with_dot(v, p, p.score), pool.real(-kInf));
+    Expr m = over_keys(v, p, ReduceOp::Max, x);
+    for (const Expr s : p.weights.extra) m = pool.apply(Op::Max, m, s);
+    const Expr shift = pool.select(pool.apply(Op::Eq, m, pool.real(-kInf)), zero, m);
+    const Expr e = pool.apply(Op::Exp, pool.sub(x, shift));
+    Expr mass = over_keys(v, p, ReduceOp::Sum, e);
+    for (const Expr s : p.weights.extra) mass = pool.add(mass, pool.apply(Op::Exp, pool.sub(s, shift)));
+    r.lse = pool.add(shift, pool.apply(Op::Log, mass));
+    r.out = pool.apply(Op::Div, sum(pool.mul(e, value)), mass);
+    if (!p.weights.extra.empty()) return r;
+    Expr none = zero;
+    if (empty == Part::Empty::NaN) none = pool.real(std::nan(""));
+    if (empty == Part::Empty::Uniform) {
+        const Expr keys = pool.cast(Type::Real, p.keys);
+        none = pool.apply(Op::Div, over_keys(v, p, ReduceOp::Sum, value), keys);
+    }
+    r.out = pool.select(r.some, r.out, none);
+    return r;
+}
+
+Expr assemble(const Variant& v, Expr e, const std::vector<Rows>& rows) {
+    ExprPool& pool = *v.pool;
+    return pool.rewrite(e, [&](Expr x) -> Expr {
+        if (x->kind != Kind::Load || x->number < kOutput) return x;
+        const bool lse = x->number >= kLse;
+        const auto n = static_cast<std::size_t>(x->number - (lse ? kLse : kOutput));
+        const Expr body = lse ? rows[n].lse : rows[n].out;
+        std::vector<Expr> map(axis::Count);
+        for (std::size_t k = 0; k < 3; ++k) map[k] = x->args[k];
+        if (!lse) map[axis::d] = x->args[3];
+        return pool.substitute(body, map);
+    });
+}
+
+} // namespace
+
+namespace variant {
+
+std::vector<ScalarOutput> expand(const Scalar& scalar, const Variant& v, Part::Empty empty) {
+    std::vector<Rows> rows;
+    for (const Part& p : v.parts) rows.push_back(rows_of(v, p, p.empty == Part::Empty::Never ? Part::Empty::Zero : empty));
+    std::vector<Expr> map(axis::Count);
+    map[axis::d] = v.pool->index(3);
+    std::vector<ScalarOutput> out = scalar.out;
+    out[0].body = v.pool->substitute(assemble(v, v.out, rows), map);
+    if (out.size() > 1) out[1].body = assemble(v, v.lse, rows);
+    return out;
+}
+
+} // namespace variant
+
+Expr empty_row(const Variant& v) {
+    Expr none = nullptr;
+    ExprPool& pool = *v.pool;
+    for (const Part& p : v.parts) {
+        // with a sink a row without keys is not empty; weights without a normaliser give 0 by themselves
+        const Expr here = p.weights.extra.empty() ? pool.logical_not(some_key(v, p)) : pool.boolean(false);
+        none = none ? pool.logical_and(none, here) : here;
+    }
+    return none;
+}
+
+Expr some_empty_row(const Variant& v) {
+    ExprPool& pool = *v.pool;
+    Expr any = pool.boolean(false);
+    for (const Part& p : v.parts)
+        if (p.empty == Part::Empty::Other) any = pool.logical_or(any, pool.logical_not(some_key(v, p)));
+    return any;
+}
+
+Expr natural_lse(const Variant& v) {
+    if (v.lse) return nullptr; // the text returns it
+    if (v.parts.size() != 1 || v.parts[0].weights.kind != Weights::Kind::Softmax) return nullptr;
+    return rows_of(v, v.parts[0], Part::Empty::Zero).lse;
+}
+
+} // namespace cubridge::ir

@@ -1,0 +1,283 @@
+// What the engine's threads do: look up and load; make what is not stored.
+// SPDX-License-Identifier: Apache-2.0
+#include "cubridge/runtime/why.h"
+#include "runtime/json.h"
+#include "runtime/registry/admit.h"
+#include "runtime/registry/state.h"
+#include <cstdio>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+namespace cubridge::runtime {
+namespace {
+
+constexpr std::int64_t kRetrySeconds = 60;
+
+std::int64_t seconds_now() {
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+Status status_of(const std::string& kind) {
+    if (kind == "cancelled") return Status::Cancelled;
+    if (kind == "domain" || kind == "unsupported" || kind == "arch") return Status::Unsupported;
+    if (kind == "no_compiler" || kind == "no_driver" || kind == "no_device" || kind == "deadline" || kind == "memory" ||
+        kind == "busy")
+        return Status::Environment;
+    if (kind == "context_lost" || kind == "driver" || kind == "capture" || kind == "artifact") return Status::Cuda;
+    return Status::Internal;
+}
+
+/// Those that pass by themselves: asked again, they are tried again after a while.
+bool passes(const std::string& kind) {
+    return kind == "deadline" || kind == "memory" || kind == "busy" || kind == "capture";
+}
+
+Report failure(const Fault& fault, std::uint32_t reasons) {
+    Report report;
+    report.status = Report::Status::Rejected;
+    report.reasons = reasons;
+    report.error = ir::Error{fault.kind, fault.message, {}, fault.hint};
+    return report;
+}
+
+/// 90 of "sm_90a".
+int number_of(const std::string& arch) {
+    return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
+}
+
+} // namespace
+
+void Engine::State::guarded(Slot& slot, const std::shared_ptr<Job>& job,
+                            void (State::*work)(Slot&, const std::shared_ptr<Job>&)) {
+    Report report;
+    try {
+        // Before anything else of CUDA: in the default mode a mere allocation here would spoil a caller's capture.
+        std::optional<RelaxedCapture> relaxed;
+        if (slot.query.device >= 0)
+            if (const auto driver = devices.driver()) relaxed.emplace((*driver)->symbols());
+        (this->*work)(slot, job);
+        return;
+    } catch (const std::bad_alloc&) {
+        report = failure({"memory", "the process is out of memory", "", 0, ""}, why::kMemory);
+    } catch (const std::exception& e) {
+        report = failure({"internal", std::string("making the kernel failed: ") + e.what(), "please report", 0, ""},
+                         why::kFailed);
+    }
+    refuse(slot, job, report);
+}
+
+bool Engine::State::wanted(Slot& slot, const Job& job) {
+    const auto it = running.find(&slot);
+    return it != running.end() && it->second.get() == &job && !job.cancelled && !sealed;
+}
+
+void Engine::State::finish(Slot& slot, const std::shared_ptr<Job>& job, Known known, Verdict verdict) {
+    {
+        const std::lock_guard lock(start);
+        if (!wanted(slot, *job)) return; // cancelled: whoever did it has ended the job
+        const bool better = known.kind == Known::Kind::Served;
+        table.publish(slot, std::move(known));
+        running.erase(&slot);
+        if (better) generation.fetch_add(1, std::memory_order_acq_rel);
+    }
+    jobs.end(*job, std::move(verdict));
+}
+
+void Engine::State::refuse(Slot& slot, const std::shared_ptr<Job>& job, const Report& report) {
+    const auto& error = *report.error;
+    Known known;
+    known.kind = Known::Kind::Refused;
+    known.reasons = report.reasons;
+    known.message = fmt::format("{}: {}{}{}", why::names(report.reasons), error.message, error.hint.empty() ? "" : "; ",
+                                error.hint);
+    if (passes(error.kind)) known.retry_at = seconds_now() + kRetrySeconds;
+    herald.log(Level::Warn, fmt::format("event=rejected why={} kind={} message={}", why::names(report.reasons),
+                                        error.kind, quoted(error.message)));
+    Verdict verdict{status_of(error.kind), known.message};
+    finish(slot, job, std::move(known), std::move(verdict));
+}
+
+bool Engine::State::prepare(Slot& slot, const std::shared_ptr<Job>& job,
+                            std::shared_ptr<const ir::Specification>& specification, ir::Request& request) {
+    const Query& query = slot.query;
+    std::string arch = arch_of(query);
+    if (query.device >= 0) {
+        const auto context = devices.context(query.device);
+        if (!context) {
+            refuse(slot, job, failure(context.fault(), why::kArch));
+            return false;
+        }
+        const auto& device = (*context)->device();
+        if (arch.empty()) arch = device.arch;
+        if (number_of(arch) != number_of(device.arch)) {
+            refuse(
+                slot, job,
+                failure({"arch",
+                         fmt::format("a kernel for {} does not run on {}, which is {}", arch, device.name, device.arch),
+                         "leave request.arch empty, or set request.device to -1", 0, ""},
+                        why::kArch));
+            return false;
+        }
+    }
+    request = request_of(query, arch);
+    auto parsed = query.text->state().for_heads(query.heads);
+    if (!parsed) {
+        Report report;
+        report.reasons = why::kHeads;
+        report.error = parsed.error();
+        refuse(slot, job, report);
+        return false;
+    }
+    specification = std::move(*parsed);
+    return true;
+}
+
+void Engine::State::look_up(Slot& slot, const std::shared_ptr<Job>& job) {
+    std::shared_ptr<const ir::Specification> specification;
+    ir::Request request;
+    jobs.stage(*job, "look up");
+    if (!prepare(slot, job, specification, request)) return;
+    AdaptOptions options;
+    options.store = store.get();
+    auto report = adapt(specification, request, options);
+    trace(report, *specification, request);
+    if (report.artifact) return serve(slot, job, std::move(report), specification, request);
+    if (report.error->kind != "no_compiler") return refuse(slot, job, report);
+    {
+        const std::lock_guard lock(start);
+        if (!wanted(slot, *job)) return;
+        if (job->make) {
+            makers.add([this, &slot, job] { guarded(slot, job, &State::make); });
+            return;
+        }
+        Known known;
+        known.kind = Known::Kind::NotStored;
+        known.reasons = why::kNotStored;
+        known.message = "NOT_STORED: the kernel is not stored, and this request starts no work";
+        table.publish(slot, std::move(known));
+        running.erase(&slot);
+    }
+    jobs.end(*job, {Status::Unsupported, "NOT_STORED: the kernel is not stored, and this request starts no work"});
+}
+
+void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
+    std::shared_ptr<const ir::Specification> specification;
+    ir::Request request;
+    if (job->cancelled || !prepare(slot, job, specification, request)) return;
+    AdaptOptions options;
+    options.compiler = compiler;
+    options.store = store.get();
+    options.locks = locks.get();
+    options.workers = *settings.workers;
+    options.deadline = std::chrono::steady_clock::now() + settings.deadline;
+    options.cancelled = [&] { return job->cancelled.load(); };
+    options.progress = [&](const std::string& stage) { jobs.stage(*job, stage); };
+    counters.add(Counter::adaptations_started);
+    auto report = adapt(specification, request, options);
+    counters.add(Counter::adaptation_ms, static_cast<std::uint64_t>(report.total_ms));
+    for (const auto& stage : report.stages)
+        if (stage.name == "compile") counters.add(Counter::compile_ms, static_cast<std::uint64_t>(stage.ms));
+    if (!report.artifact) {
+        const bool cancelled = report.error->kind == "cancelled";
+        if (!cancelled) counters.add(Counter::adaptations_failed);
+        return refuse(slot, job, report);
+    }
+    counters.add(report.joined ? Counter::adaptations_joined : Counter::adaptations_ok);
+    if (!report.joined) {
+        counters.add(Counter::made_by_generic);
+        herald.log(Level::Info,
+                   fmt::format("event=adapted key={} variant={} arch={} by={} id={} ms={:.0f}",
+                               report.artifact->key.hex(8), quoted(slot.query.text->state().title), request.arch,
+                               report.artifact->build.made_by, report.artifact->id.hex(8), report.total_ms));
+    }
+    serve(slot, job, std::move(report), specification, request);
+}
+
+void Engine::State::serve(Slot& slot, const std::shared_ptr<Job>& job, Report report,
+                          const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request) {
+    jobs.stage(*job, "load");
+    auto state = std::make_unique<ServedKernel::State>();
+    state->owner = this;
+    state->report = report.json(specification.get(), request);
+    state->stored = report.tier == "store";
+    state->artifact = std::move(*report.artifact);
+    state->request = request;
+    state->id = state->artifact.id.hex();
+    auto binding = binding_of(state->artifact, *specification, request);
+    if (!binding)
+        return refuse(
+            slot, job,
+            failure({"internal", "the kernel does not fit its specification", "please report", 0, ""}, why::kFailed));
+    state->binding = std::move(*binding);
+    if (slot.query.device >= 0) {
+        const auto begin = std::chrono::steady_clock::now();
+        auto context = devices.context(slot.query.device);
+        if (!context) return refuse(slot, job, failure(context.fault(), why::kArch));
+        std::optional<Fault> fault;
+        auto library = Library::load(*context, state->artifact.cubin);
+        if (!library) fault = library.fault();
+        for (const auto& entry : state->artifact.plan.entries) {
+            if (fault) break;
+            auto kernel = (*library)->kernel(entry.name.c_str(), entry.shared_bytes);
+            if (kernel)
+                state->loaded.kernels.push_back(*kernel);
+            else
+                fault = kernel.fault();
+        }
+        if (fault) {
+            if (fault->kind == "artifact") {
+                (void)store->quarantine(state->artifact.id, fault->message);
+                herald.log(Level::Warn, fmt::format("event=quarantined id={} why={} action=\"made again\"",
+                                                    state->artifact.id.hex(8), quoted(fault->message)));
+                const std::lock_guard lock(start);
+                if (state->stored && job->make && wanted(slot, *job)) {
+                    makers.add([this, &slot, job] { guarded(slot, job, &State::make); });
+                    return;
+                }
+            }
+            return refuse(slot, job, failure(*fault, fault->kind == "memory" ? why::kMemory : why::kFailed));
+        }
+        state->loaded.context = *std::move(context);
+        state->loaded.library = *std::move(library);
+        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+        herald.log(Level::Info, fmt::format("event=loaded id={} device={} ms={:.1f} from={}", state->id.substr(0, 8),
+                                            slot.query.device, took.count(), report.tier));
+    }
+    if (report.tier == "store") counters.add(Counter::hits_store);
+
+    Known known;
+    known.kind = Known::Kind::Served;
+    known.reasons = report.reasons;
+    const std::string unverified = (report.reasons & why::kUnverified) != 0
+                                       ? "\nUNVERIFIED: " + state->artifact.verification.record
+                                       : std::string();
+    known.message = "VARIANT: the generic kernel serves: as correct as any, and slow" + unverified;
+    known.exact_message = "VARIANT: an exact kernel was asked for, and only the generic one can be made" + unverified;
+    if (report.reasons != 0)
+        herald.log(Level::Warn, fmt::format("event=fallback key={} why={} serving={}", state->artifact.key.hex(8),
+                                            why::names(report.reasons), state->artifact.build.made_by));
+    auto kernel = std::make_unique<ServedKernel>(std::move(state));
+    known.kernel = kernel.get();
+    {
+        const std::lock_guard lock(start);
+        kernels.push_back(std::move(kernel));
+    }
+    finish(slot, job, std::move(known), {});
+}
+
+void Engine::State::trace(const Report& report, const ir::Specification& specification,
+                          const ir::Request& request) const {
+    if (settings.trace.empty()) return;
+    auto line = Json::object();
+    line.add("key", request_key(specification, request).hex(16));
+    line.add("tier", report.artifact ? report.tier : "none").add("ms", report.total_ms);
+    line.add("decision", report.artifact ? "served" : "missed");
+    const std::string text = line.text() + "\n";
+    const int file = ::open(settings.trace.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    [[maybe_unused]] const auto written = ::write(file, text.data(), text.size());
+    ::close(file);
+}
+
+} // namespace cubridge::runtime

@@ -1,0 +1,115 @@
+// What the tests of adapter, registry and launch share: a specification, folders that vanish, a compiler without NVRTC.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cubridge/cache/open_store.h"
+#include "cubridge/runtime/adapter.h"
+#include <atomic>
+#include <cstring>
+#include <elf.h>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+namespace cubridge::runtime::testing_support {
+
+inline constexpr char kCausal[] = R"(
+import torch
+
+def attention(q, k, v, window=64):
+    n, m = q.shape[-2], k.shape[-2]
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    s = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    i = torch.arange(n)[:, None]
+    j = torch.arange(m)[None, :]
+    s = s.masked_fill((j > i) & (j - i < window), float("-inf"))
+    return torch.softmax(s, -1) @ v
+)";
+
+inline std::shared_ptr<const ir::Specification> parsed(const std::string& text,
+                                                       const std::string& function = "attention") {
+    ir::Source source;
+    source.text = text;
+    source.function = function;
+    ir::ParseOptions options;
+    options.heads = 8;
+    auto result = ir::Specification::parse(source, options);
+    if (!result) {
+        ADD_FAILURE() << result.error().render(text);
+        return nullptr;
+    }
+    return *result;
+}
+
+inline ir::Request request_for(const char* arch = "sm_90a") {
+    ir::Request r;
+    r.head_dim = r.head_dim_v = 64;
+    r.arch = arch;
+    return r;
+}
+
+/// A folder that goes with the object.
+class Folder {
+public:
+    Folder() {
+        static std::atomic<int> number{0};
+        path_ = (std::filesystem::temp_directory_path() /
+                 ("cubridge-test-" + std::to_string(getpid()) + "-" + std::to_string(number++)))
+                    .string();
+        std::filesystem::remove_all(path_);
+    }
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    const std::string& path() const { return path_; }
+    std::unique_ptr<cache::Store> open() const {
+        cache::OpenOptions options;
+        options.folder = path_;
+        return cache::open_store(std::move(options));
+    }
+
+private:
+    std::string path_;
+};
+
+/// Answers each job with a small whole ELF file and the entries that the source defines; counts, and takes its time.
+class FakeCompiler final : public Compiler {
+public:
+    Outcome<CompileResult> compile(const CompileJob& job) override {
+        ++compiles;
+        std::this_thread::sleep_for(pause);
+        if (fails) return Fault{"compile", "the source does not compile", "", 0, "kernel.cu(1): error"};
+        CompileResult result;
+        Elf64_Ehdr header{}; // and one empty section: the least that is whole
+        std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+        header.e_ident[EI_CLASS] = ELFCLASS64;
+        header.e_ident[EI_DATA] = ELFDATA2LSB;
+        header.e_shoff = sizeof header;
+        header.e_shnum = 1;
+        header.e_shentsize = sizeof(Elf64_Shdr);
+        result.cubin.resize(sizeof header + sizeof(Elf64_Shdr));
+        std::memcpy(result.cubin.data(), &header, sizeof header);
+        const std::string mark = "CB_ENTRY void ";
+        for (auto at = job.source.find(mark); at != job.source.npos; at = job.source.find(mark, at + 1)) {
+            const auto from = at + mark.size();
+            CompiledEntry entry;
+            entry.name = job.source.substr(from, job.source.find('(', from) - from);
+            entry.registers = 40;
+            entry.spill_loads = spills;
+            result.entries.push_back(entry);
+        }
+        result.compiler = "fake 1";
+        return result;
+    }
+    Outcome<std::string> identity() override { return std::string("fake 1"); }
+    std::string location() const override { return {}; }
+
+    std::atomic<int> compiles{0};
+    std::chrono::milliseconds pause{0};
+    bool fails = false;
+    int spills = 0;
+};
+
+} // namespace cubridge::runtime::testing_support
