@@ -2,13 +2,14 @@
 #pragma once
 #include "cubridge.h"
 #include "cubridge/runtime/engine.h"
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
 struct cubridge_context {
     static constexpr std::uint64_t kAlive = 0x6375627269646765u;
-    std::uint64_t alive = kAlive;
+    std::atomic<std::uint64_t> alive{kAlive}; ///< 0 from the moment of closing: callbacks may still come
     std::unique_ptr<cubridge::runtime::Engine> engine;
 };
 
@@ -78,8 +79,8 @@ template <class T> Verdict write(T value, const char* name, std::size_t least, T
 }
 
 // The sizes of the structs in version 0.1, the first that was published.
-inline constexpr std::size_t kConfig = 88, kLlm = 64, kSource = 56, kRequest = 96, kResult = 32, kProgress = 80,
-                             kArgs = 416, kInfo = 48;
+inline constexpr std::size_t kConfig = 80, kLlm = 64, kSource = 56, kRequest = 96, kResult = 32, kProgress = 80,
+                             kArgs = 336, kInfo = 48;
 
 inline const runtime::Text* text_of(const cubridge_spec* spec) {
     return reinterpret_cast<const runtime::Text*>(spec);

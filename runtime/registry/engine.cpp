@@ -42,8 +42,9 @@ std::unique_ptr<cache::Store> store_of(const Settings& settings, Herald& herald)
 Engine::State::State(Settings s)
     : settings(std::move(s)), herald(settings), texts(this), jobs(herald), store(store_of(settings, herald)),
       locks(std::make_unique<cache::Locks>(store->place().read_only ? std::string() : store->place().folder)),
-      compiler(std::make_shared<LazyCompiler>(NvrtcSettings{settings.nvrtc, {}})), loaders("cubridge-load", 1),
-      makers("cubridge-make", std::max(1, *settings.workers)) {}
+      compiler(settings.compiler != nullptr ? settings.compiler
+                                            : std::make_shared<LazyCompiler>(NvrtcSettings{settings.nvrtc, {}})),
+      loaders("cubridge-load", 1), makers("cubridge-make", std::max(1, *settings.workers)) {}
 
 Engine::State::~State() {
     {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/cache/open_store.h"
+#include "cubridge/runtime/compiler.h"
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -17,10 +18,11 @@ enum class Level { Silent = 0, Error = 1, Warn = 2, Info = 3, Trace = 4 };
 
 /// A value. What the caller leaves unset comes from the environment in `complete_settings()`.
 struct Settings {
-    std::optional<std::string> store; ///< folder; empty: memory only; unset: the usual places
-    std::optional<int> workers;       ///< adaptations at a time; -1: none
-    bool executor = false;            ///< kernels that no GPU has run are served
-    std::string nvrtc;                ///< full path of libnvrtc; empty: searched for
+    std::optional<std::string> store;   ///< folder; empty: memory only; unset: the usual places
+    std::optional<int> workers;         ///< adaptations at a time; -1: none
+    bool executor = false;              ///< kernels that no GPU has run are served
+    std::string nvrtc;                  ///< full path of libnvrtc; empty: searched for
+    std::shared_ptr<Compiler> compiler; ///< null: NVRTC, opened when something is to be compiled
     std::function<void(Level, const std::string& line)> log;
     std::function<void(const Progress&)> notify;
 
