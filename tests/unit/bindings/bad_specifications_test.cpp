@@ -23,11 +23,15 @@ std::string judge(const runtime::Json& entry, const test::Ran& r) {
     if (error == nullptr || error->find("message") == nullptr) return "no error in the JSON";
     const std::string message = text_of(*error, "message"), said = message + "\n" + text_of(*error, "hint");
     if (message.empty()) return "an empty message";
-    if (message.find("internal") != std::string::npos || text_of(*error, "kind") == "internal") return "an internal error: " + message;
+    if (message.find("internal") != std::string::npos || text_of(*error, "kind") == "internal")
+        return "an internal error: " + message;
     if (const auto* line = entry.find("line"); line != nullptr && *line->integer() != *error->find("line")->integer())
-        return "line " + std::to_string(*error->find("line")->integer()) + ", not " + std::to_string(*line->integer()) + ": " + message;
-    if (const std::string kind = text_of(entry, "kind"); !kind.empty() && kind != text_of(*error, "kind")) return "kind " + text_of(*error, "kind") + ", not " + kind + ": " + message;
-    if (const std::string word = text_of(entry, "mentions"); said.find(word) == std::string::npos) return "the message does not hold `" + word + "`: " + message;
+        return "line " + std::to_string(*error->find("line")->integer()) + ", not " + std::to_string(*line->integer()) +
+               ": " + message;
+    if (const std::string kind = text_of(entry, "kind"); !kind.empty() && kind != text_of(*error, "kind"))
+        return "kind " + text_of(*error, "kind") + ", not " + kind + ": " + message;
+    if (const std::string word = text_of(entry, "mentions"); said.find(word) == std::string::npos)
+        return "the message does not hold `" + word + "`: " + message;
     return "";
 }
 

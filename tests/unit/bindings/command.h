@@ -35,7 +35,8 @@ class Folder {
 public:
     Folder() {
         std::array<char, 64> name{};
-        std::snprintf(name.data(), name.size(), "%s/cubridge-test-XXXXXX", std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp");
+        std::snprintf(name.data(), name.size(), "%s/cubridge-test-XXXXXX",
+                      std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp");
         path_ = mkdtemp(name.data());
     }
     ~Folder() { [[maybe_unused]] const int done = std::system(("rm -rf '" + path_ + "'").c_str()); }
@@ -67,7 +68,8 @@ inline std::string shell_quoted(const std::string& s) {
 inline Ran run_command(const std::vector<std::string>& arguments, const Folder& home) {
     std::string line = "env XDG_CACHE_HOME=" + shell_quoted(home.path()) + " " + shell_quoted(CUBRIDGE_CLI);
     for (const std::string& a : arguments) line += " " + shell_quoted(a);
-    line += " >" + shell_quoted(home.path() + "/stdout") + " 2>" + shell_quoted(home.path() + "/stderr") + " </dev/null";
+    line +=
+        " >" + shell_quoted(home.path() + "/stdout") + " 2>" + shell_quoted(home.path() + "/stderr") + " </dev/null";
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), home.read("stdout"), home.read("stderr")};
 }

@@ -1,7 +1,7 @@
 // check() where there is no GPU: the scalarised text against the text, for all that comes with the library.
 // SPDX-License-Identifier: Apache-2.0
-#include "cubridge/runtime/check.h"
 #include "cubridge/runtime/builtin.h"
+#include "cubridge/runtime/check.h"
 #include <gtest/gtest.h>
 
 using namespace cubridge;
@@ -37,7 +37,8 @@ TEST(Check, EveryBuiltInSpecificationPasses) {
 
 TEST(Check, SizesThatTheTextForbidsAreNotRun) {
     ir::Source source;
-    source.text = "import torch\n\n\ndef attention(q, k, v):\n    s = torch.softmax(q @ k.transpose(-2, -1), dim=-1)\n    w = torch.cat([s[..., :, :3], s[..., :, 3:]], dim=-1)\n    return w @ v\n";
+    source.text = "import torch\n\n\ndef attention(q, k, v):\n    s = torch.softmax(q @ k.transpose(-2, -1), dim=-1)\n "
+                  "   w = torch.cat([s[..., :, :3], s[..., :, 3:]], dim=-1)\n    return w @ v\n";
     const auto spec = ir::Specification::parse(source);
     ASSERT_TRUE(spec) << spec.error().message;
     ir::Request request;
@@ -47,7 +48,9 @@ TEST(Check, SizesThatTheTextForbidsAreNotRun) {
     options.cases = 6;
     // Query heads must equal KV heads here, so a group of 4 has no case; others have.
     const CheckReport r = check(*spec, request, options);
-    EXPECT_EQ(r.verdict, CheckReport::Verdict::Passed) << (r.error ? r.error->message : r.failures.empty() ? "" : r.failures.front());
+    EXPECT_EQ(r.verdict, CheckReport::Verdict::Passed) << (r.error              ? r.error->message
+                                                           : r.failures.empty() ? ""
+                                                                                : r.failures.front());
 }
 
 } // namespace

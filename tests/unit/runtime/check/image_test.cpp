@@ -1,11 +1,11 @@
 // The memory of a launch, read by the generic kernel's steps on the host: every layout gives what the text gives.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/check/image.h"
 #include "cubridge/ir/generic.h"
+#include "cubridge/runtime/builtin.h"
 #include "ir/generic/run.h"
+#include "runtime/check/image.h"
 #include "runtime/check/inputs.h"
 #include "runtime/check/judge.h"
-#include "cubridge/runtime/builtin.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,8 @@ void compare(const ir::Specification& spec, const Unit& unit, const Case& c) {
     const auto printed = ir::generic_kernel(spec, unit.request, true);
     ASSERT_TRUE(printed) << printed.error().message;
     const auto inputs = draw_inputs(spec, unit, c, 1);
-    const auto expected = reference(spec, unit, c, inputs, [&](const std::vector<ir::Argument>& a) { return spec.evaluate(a); });
+    const auto expected =
+        reference(spec, unit, c, inputs, [&](const std::vector<ir::Argument>& a) { return spec.evaluate(a); });
     ASSERT_TRUE(expected) << expected.error().message;
     Image image(spec, unit, c, inputs, printed->plan, expected->o.shape);
     image.poison(std::byte{0x7B});
@@ -93,13 +94,16 @@ protected:
         case_.q = Lay::Padded;
         const auto printed = ir::generic_kernel(*spec_, unit_.request, true);
         inputs_ = draw_inputs(*spec_, unit_, case_, 1);
-        image_ = std::make_unique<Image>(*spec_, unit_, case_, inputs_, printed->plan, std::vector<std::int64_t>{1, 1, 3, 16});
+        image_ = std::make_unique<Image>(*spec_, unit_, case_, inputs_, printed->plan,
+                                         std::vector<std::int64_t>{1, 1, 3, 16});
     }
     std::vector<std::byte> poisoned(std::byte pattern) {
         image_->poison(pattern);
         return image_->bytes();
     }
-    std::size_t at(const void* p) const { return static_cast<std::size_t>(static_cast<const std::byte*>(p) - image_->bytes().data()); }
+    std::size_t at(const void* p) const {
+        return static_cast<std::size_t>(static_cast<const std::byte*>(p) - image_->bytes().data());
+    }
     ir::abi::cb_args args() const { return image_->bind(reinterpret_cast<std::uint64_t>(image_->bytes().data()), 0); }
 
     std::shared_ptr<const ir::Specification> spec_;

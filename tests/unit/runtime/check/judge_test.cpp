@@ -53,7 +53,8 @@ TEST(Judge, SpecialValuesMustSitWhereTheReferenceHasThem) {
     EXPECT_NE(judge_output(rows({0, 1}, 2), rows({nan, 1}, 2), DType::F16, 1).wrong, "");
     EXPECT_NE(judge_output(rows({nan, 1}, 2), rows({0, 1}, 2), DType::F16, 1).wrong, "");
     EXPECT_NE(judge_output(rows({kInfinity, 1}, 2), rows({-kInfinity, 1}, 2), DType::F16, 1).wrong, "");
-    EXPECT_EQ(judge_output(rows({kInfinity, 1}, 2), rows({1e6, 1}, 2), DType::F16, 1).wrong, "") << "beyond the type's largest number";
+    EXPECT_EQ(judge_output(rows({kInfinity, 1}, 2), rows({1e6, 1}, 2), DType::F16, 1).wrong, "")
+        << "beyond the type's largest number";
     EXPECT_EQ(judge_lse(rows({-kInfinity, 1}, 2), rows({-kInfinity, 1}, 2), 1).wrong, "");
     EXPECT_NE(judge_lse(rows({-1e30, 1}, 2), rows({-kInfinity, 1}, 2), 1).wrong, "");
 }
@@ -63,6 +64,8 @@ TEST(Judge, LseInTheRequestsBase) {
     EXPECT_NE(judge_lse(rows({std::log(2.0)}, 1), rows({std::log(2.0)}, 1), 1 / std::log(2.0)).wrong, "");
 }
 
-TEST(Judge, ShapesMustAgree) { EXPECT_NE(judge_exact(rows({1, 2}, 2), rows({1, 2}, 1), 1e-9).wrong, ""); }
+TEST(Judge, ShapesMustAgree) {
+    EXPECT_NE(judge_exact(rows({1, 2}, 2), rows({1, 2}, 1), 1e-9).wrong, "");
+}
 
 } // namespace

@@ -11,7 +11,8 @@ std::set<std::vector<int>> pairs_of(const std::vector<std::vector<int>>& rows) {
     std::set<std::vector<int>> out;
     for (const auto& r : rows)
         for (std::size_t a = 0; a < r.size(); ++a)
-            for (std::size_t b = a + 1; b < r.size(); ++b) out.insert({static_cast<int>(a), r[a], static_cast<int>(b), r[b]});
+            for (std::size_t b = a + 1; b < r.size(); ++b)
+                out.insert({static_cast<int>(a), r[a], static_cast<int>(b), r[b]});
     return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/check/plan.h"
 #include "cubridge/runtime/builtin.h"
+#include "runtime/check/plan.h"
 #include <gtest/gtest.h>
 #include <set>
 

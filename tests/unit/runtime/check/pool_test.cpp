@@ -17,5 +17,9 @@ TEST(Parallel, CallsEachOnce) {
 }
 
 TEST(Parallel, AnExceptionEndsIt) {
-    EXPECT_THROW(parallel(1000, 4, [](std::size_t k) { if (k == 3) throw std::runtime_error("three"); }), std::runtime_error);
+    EXPECT_THROW(parallel(1000, 4,
+                          [](std::size_t k) {
+                              if (k == 3) throw std::runtime_error("three");
+                          }),
+                 std::runtime_error);
 }

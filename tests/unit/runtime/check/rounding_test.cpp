@@ -32,7 +32,8 @@ TEST(Rounding, BitsAndValuesAgree) {
     for (const DType t : {DType::F16, DType::BF16, DType::E4M3, DType::E5M2}) {
         const int bytes = cubridge::ir::size_in_bytes(t);
         for (unsigned bits = 0; bits < (bytes == 1 ? 256U : 65536U); ++bits) {
-            const std::array<std::byte, 2> memory = {static_cast<std::byte>(bits & 255U), static_cast<std::byte>(bits >> 8U)};
+            const std::array<std::byte, 2> memory = {static_cast<std::byte>(bits & 255U),
+                                                     static_cast<std::byte>(bits >> 8U)};
             const double v = decode(memory.data(), t);
             if (std::isnan(v)) continue;
             EXPECT_EQ(rounded(v, t), v) << cubridge::ir::short_name(t) << " " << bits;
