@@ -28,7 +28,9 @@ struct Adaptation {
 
 class Clock {
 public:
-    double ms() const { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count(); }
+    double ms() const {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count();
+    }
 
 private:
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -53,7 +55,8 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
     }
     progress.transient(word + ": parse");
     auto parsed = parse_target({word, a.source}, options);
-    Stage parse{"parse", clock.ms(), parsed ? Stage::Verdict::Ok : Stage::Verdict::Failed, parsed ? "" : parsed.error().message};
+    Stage parse{"parse", clock.ms(), parsed ? Stage::Verdict::Ok : Stage::Verdict::Failed,
+                parsed ? "" : parsed.error().message};
     if (!parsed) {
         a.report.stages = {parse};
         a.report.total_ms = clock.ms();
@@ -97,10 +100,13 @@ const char* name_of(Report::Status s) {
 std::string stages_of(const Report& report, const Terminal& out) {
     Table table;
     for (const Stage& s : report.stages) {
-        const char* verdict = s.verdict == Stage::Verdict::Ok ? "ok" : s.verdict == Stage::Verdict::Skipped ? "skipped" : "failed";
+        const char* verdict = s.verdict == Stage::Verdict::Ok        ? "ok"
+                              : s.verdict == Stage::Verdict::Skipped ? "skipped"
+                                                                     : "failed";
         // The last column only may be painted: padding counts bytes.
         const Colour colour = s.verdict == Stage::Verdict::Failed ? Colour::Bad : Colour::Faint;
-        table.row({s.name, fmt::format("{:9.2f} ms", s.ms), verdict, out.paint(colour, s.reason.substr(0, s.reason.find('\n')))});
+        table.row({s.name, fmt::format("{:9.2f} ms", s.ms), verdict,
+                   out.paint(colour, s.reason.substr(0, s.reason.find('\n')))});
     }
     return table.text(2);
 }
@@ -109,9 +115,17 @@ void print_made(const Adaptation& a, const Terminal& out) {
     const runtime::Artifact& made = *a.report.artifact;
     Table table;
     for (const auto& e : made.entries)
-        table.row({"entry", e.name, fmt::format("{} registers", e.registers), fmt::format("{} B stack", e.stack), fmt::format("{} B spilled", e.spill_stores + e.spill_loads)});
+        table.row({"entry", e.name, fmt::format("{} registers", e.registers), fmt::format("{} B stack", e.stack),
+                   fmt::format("{} B spilled", e.spill_stores + e.spill_loads)});
     if (!table.empty()) out.line(table.text(2));
-    out.line(fmt::format("  kernel {}  {} bytes, {}, by {}, {}", made.id.hex(12), made.cubin.size(), made.arch, made.build.made_by, made.verification.record));
+    out.line(fmt::format("  kernel {}  {} bytes, {}, by {}, {}", made.id.hex(12), made.cubin.size(), made.arch,
+                         made.build.made_by, made.verification.record));
+}
+
+std::string complaint(const Adaptation& a, const Terminal& on) {
+    const std::string text =
+        a.status == kUsage ? a.report.error->message : a.word + ":" + a.report.error->render(a.source.text);
+    return on.paint(Colour::Bad, "error: ") + text;
 }
 
 void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
@@ -120,14 +134,15 @@ void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
     const Colour colour = made ? Colour::Good : Colour::Bad;
     std::string head = a.word + ": " + out.paint(colour, name_of(report.status));
     if (made) head += fmt::format(" ({}) in {:.0f} ms", report.tier, report.total_ms);
-    out.line(head);
+    if (a.status != kUsage) out.line(head);
     if (!report.stages.empty()) out.line(stages_of(report, out));
     if (made) print_made(a, out);
     for (const std::string& c : a.chosen) out.line("  chosen: " + c);
     if (report.error) {
-        progress.line(progress.paint(Colour::Bad, "error: ") + a.word + ":" + report.error->render(a.source.text));
+        progress.line(complaint(a, progress));
     } else if (made) {
-        out.line("  not done: the kernel has not run; `cubridge check --gpu` runs it and compares, where there is a GPU");
+        out.line(
+            "  not done: the kernel has not run; `cubridge check --gpu` runs it and compares, where there is a GPU");
     }
 }
 
@@ -146,14 +161,15 @@ int adapt(const Options& options) {
         if (options.json) {
             progress.transient("");
             out.line(json);
-            if (a.report.error) complaints.line(a.word + ":" + a.report.error->render(a.source.text));
+            if (a.report.error) complaints.line(complaint(a, complaints));
         } else {
             print(a, out, complaints);
         }
         if (!options.emit.empty()) {
             // Several specifications get a folder each.
             std::string folder = options.emit;
-            if (options.words.size() > 1) folder += "/" + std::to_string(++number) + "-" + std::filesystem::path(word).stem().string();
+            if (options.words.size() > 1)
+                folder += "/" + std::to_string(++number) + "-" + std::filesystem::path(word).stem().string();
             if (const std::string wrong = emit(folder, a.specification.get(), a.report, json); !wrong.empty()) {
                 complaints.line("cubridge: " + wrong);
                 a.status = std::max<int>(a.status, kEnvironment);

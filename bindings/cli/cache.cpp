@@ -21,14 +21,17 @@ std::string when(std::int64_t seconds) {
 
 // The kernel that an ID, or the beginning of one, names.
 cache::Digest named(cache::Store& store, const std::string& id) {
-    if (id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos) throw Usage("cache: `" + id + "` is no ID");
+    if (id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
+        throw Usage("cache: `" + id + "` is no ID");
     std::optional<cache::Digest> found;
     for (const cache::Summary& s : store.list()) {
         if (s.id.hex().compare(0, id.size(), id) != 0 || (found && *found == s.id)) continue;
         if (found) throw Usage("cache: `" + id + "` names more than one kernel");
         found = s.id;
     }
-    if (!found) throw Usage("cache: there is no kernel `" + id + "` in " + (store.place().file.empty() ? "memory" : store.place().file));
+    if (!found)
+        throw Usage("cache: there is no kernel `" + id + "` in " +
+                    (store.place().file.empty() ? "memory" : store.place().file));
     return *found;
 }
 
@@ -36,19 +39,32 @@ int list(const Options& options, cache::Store& store, const Terminal& out) {
     Table table;
     for (const cache::Summary& s : store.list()) {
         if (options.json)
-            out.line(Object().text("id", s.id.hex()).text("request_key", s.key.hex()).text("arch", s.arch).text("made_by", s.made_by)
-                         .text("build", s.build).integer("bytes", s.bytes).text("created", when(s.created)).text("used", when(s.used)).boolean("pinned", s.pinned).done());
-        else table.row({s.id.hex(12), s.arch, s.made_by, fmt::format("{:>7} B", s.bytes), when(s.used)});
+            out.line(Object()
+                         .text("id", s.id.hex())
+                         .text("request_key", s.key.hex())
+                         .text("arch", s.arch)
+                         .text("made_by", s.made_by)
+                         .text("build", s.build)
+                         .integer("bytes", s.bytes)
+                         .text("created", when(s.created))
+                         .text("used", when(s.used))
+                         .boolean("pinned", s.pinned)
+                         .done());
+        else
+            table.row({s.id.hex(12), s.arch, s.made_by, fmt::format("{:>7} B", s.bytes), when(s.used)});
     }
-    if (!table.empty()) out.line(table.text());
-    else if (!options.json) out.line("no kernels in " + (store.place().file.empty() ? std::string("memory") : store.place().file));
+    if (!table.empty())
+        out.line(table.text());
+    else if (!options.json)
+        out.line("no kernels in " + (store.place().file.empty() ? std::string("memory") : store.place().file));
     return kDone;
 }
 
 int show(const Options& options, cache::Store& store, const Terminal& out) {
     const cache::Digest id = named(store, options.words[1]);
     const auto record = store.load(id);
-    const auto artifact = record ? runtime::Artifact::from_record(*record) : ir::Error{"artifact", "the row is damaged", {}, "it will be made again"};
+    const auto artifact = record ? runtime::Artifact::from_record(*record)
+                                 : ir::Error{"artifact", "the row is damaged", {}, "it will be made again"};
     if (!artifact) {
         Terminal(stderr).line("cubridge: " + id.hex(12) + ": " + artifact.error().message);
         return kUnverified;
@@ -57,10 +73,26 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
     if (options.json) {
         List entries;
         for (const auto& e : a.entries)
-            entries.add(Object().text("name", e.name).integer("registers", e.registers).integer("stack", e.stack).integer("spills", e.spill_stores + e.spill_loads).done());
-        out.line(Object().text("id", a.id.hex()).text("request_key", a.key.hex()).text("arch", a.arch).text("made_by", a.build.made_by)
-                     .text("build", a.build.text()).text("variant", a.subject).integer("cubin_bytes", static_cast<std::int64_t>(a.cubin.size()))
-                     .raw("entries", entries.done()).text("plan", a.plan.text()).text("verified", a.verification.record).text("created", when(a.created)).text("cuda", a.cuda).done());
+            entries.add(Object()
+                            .text("name", e.name)
+                            .integer("registers", e.registers)
+                            .integer("stack", e.stack)
+                            .integer("spills", e.spill_stores + e.spill_loads)
+                            .done());
+        out.line(Object()
+                     .text("id", a.id.hex())
+                     .text("request_key", a.key.hex())
+                     .text("arch", a.arch)
+                     .text("made_by", a.build.made_by)
+                     .text("build", a.build.text())
+                     .text("variant", a.subject)
+                     .integer("cubin_bytes", static_cast<std::int64_t>(a.cubin.size()))
+                     .raw("entries", entries.done())
+                     .text("plan", a.plan.text())
+                     .text("verified", a.verification.record)
+                     .text("created", when(a.created))
+                     .text("cuda", a.cuda)
+                     .done());
         return kDone;
     }
     out.line("kernel    " + a.id.hex());
@@ -70,7 +102,8 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
     out.line("verified  " + a.verification.record);
     out.line("created   " + when(a.created));
     for (const auto& e : a.entries)
-        out.line(fmt::format("entry     {}: {} registers, {} B stack, {} B spilled", e.name, e.registers, e.stack, e.spill_stores + e.spill_loads));
+        out.line(fmt::format("entry     {}: {} registers, {} B stack, {} B spilled", e.name, e.registers, e.stack,
+                             e.spill_stores + e.spill_loads));
     out.line("\n" + a.subject);
     out.line(a.plan.text());
     return kDone;
@@ -86,8 +119,16 @@ int verify(const Options& options, cache::Store& store, const Terminal& out) {
         if (!options.json) out.line(f.id.hex(12) + "  " + f.reason);
     }
     const bool fine = v.bad.empty() && v.outcome;
-    if (options.json) out.line(Object().integer("checked", v.checked).raw("bad", bad.done()).text("outcome", cache::name(v.outcome.code)).text("reason", v.outcome.reason).done());
-    else out.line(fmt::format("{} checked, {} bad{}{}", v.checked, v.bad.size(), v.outcome.reason.empty() ? "" : ": ", v.outcome.reason));
+    if (options.json)
+        out.line(Object()
+                     .integer("checked", v.checked)
+                     .raw("bad", bad.done())
+                     .text("outcome", cache::name(v.outcome.code))
+                     .text("reason", v.outcome.reason)
+                     .done());
+    else
+        out.line(fmt::format("{} checked, {} bad{}{}", v.checked, v.bad.size(), v.outcome.reason.empty() ? "" : ": ",
+                             v.outcome.reason));
     return fine ? kDone : kUnverified;
 }
 

@@ -49,7 +49,10 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     how.heads_kv = options.heads_kv;
     how.progress = [&](const std::string& line) { progress.line(word + ": " + line); };
     if (options.gpu) {
-        if (!machine.gpu()) return refuse(std::move(c), {machine.gpu().fault().kind, machine.gpu().fault().message, {}, machine.gpu().fault().hint}, kEnvironment);
+        if (!machine.gpu())
+            return refuse(std::move(c),
+                          {machine.gpu().fault().kind, machine.gpu().fault().message, {}, machine.gpu().fault().hint},
+                          kEnvironment);
         how.driver = machine.driver();
         how.compiler = machine.compiler();
         how.store = &machine.store();
@@ -63,8 +66,10 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     if (!completed) return refuse(std::move(c), completed.error(), kNoKernel);
     for (const std::string& n : notes) progress.line(word + ": chosen: " + n);
     c.report = runtime::check(*specification, *completed, how);
-    if (c.report.error) c.status = status_of_kind(c.report.error->kind);
-    else if (c.report.verdict == CheckReport::Verdict::Failed) c.status = kUnverified;
+    if (c.report.error)
+        c.status = status_of_kind(c.report.error->kind);
+    else if (c.report.verdict == CheckReport::Verdict::Failed)
+        c.status = kUnverified;
     return c;
 }
 
@@ -80,25 +85,55 @@ std::string json_of(const std::string& word, const Options& options, const Check
     for (const std::string& f : r.failures) failures.add(quoted(f));
     for (const std::string& n : r.not_done) not_done.add(quoted(n));
     Object o;
-    o.text("specification", word).text("options", said(options)).text("verdict", name_of(r.verdict)).boolean("gpu", options.gpu);
+    o.text("specification", word)
+        .text("options", said(options))
+        .text("verdict", name_of(r.verdict))
+        .boolean("gpu", options.gpu);
     if (r.error)
-        o.raw("error", Object().text("kind", r.error->kind).text("message", r.error->message).integer("line", r.error->span.line).integer("column", r.error->span.column).text("hint", r.error->hint).done());
-    else o.raw("error", "null");
-    return o.integer("seed", static_cast<std::int64_t>(options.seed)).integer("cases", r.planned).integer("against_text", r.against_text).integer("against_f64", r.against_f64)
-        .integer("kernels", r.kernels).real("worst_ratio", r.worst_ratio).text("worst_case", r.worst_case).raw("failures", failures.done()).raw("not_done", not_done.done()).real("ms", r.ms).done();
+        o.raw("error", Object()
+                           .text("kind", r.error->kind)
+                           .text("message", r.error->message)
+                           .integer("line", r.error->span.line)
+                           .integer("column", r.error->span.column)
+                           .text("hint", r.error->hint)
+                           .done());
+    else
+        o.raw("error", "null");
+    return o.integer("seed", static_cast<std::int64_t>(options.seed))
+        .integer("cases", r.planned)
+        .integer("against_text", r.against_text)
+        .integer("against_f64", r.against_f64)
+        .integer("kernels", r.kernels)
+        .real("worst_ratio", r.worst_ratio)
+        .text("worst_case", r.worst_case)
+        .raw("failures", failures.done())
+        .raw("not_done", not_done.done())
+        .real("ms", r.ms)
+        .done();
 }
 
-void print(const std::string& word, const Options& options, const Checked& c, const Terminal& out, const Terminal& complaints) {
+std::string complaint(const std::string& word, const Checked& c, const Terminal& on) {
+    const std::string text =
+        c.status == kUsage ? c.report.error->message : word + ":" + c.report.error->render(c.source.text);
+    return on.paint(Colour::Bad, "error: ") + text;
+}
+
+void print(const std::string& word, const Options& options, const Checked& c, const Terminal& out,
+           const Terminal& complaints) {
     const CheckReport& r = c.report;
     if (r.error) {
-        out.line(word + ": " + out.paint(Colour::Bad, "not checked"));
-        complaints.line(complaints.paint(Colour::Bad, "error: ") + word + ":" + r.error->render(c.source.text));
+        if (c.status != kUsage) out.line(word + ": " + out.paint(Colour::Bad, "not checked"));
+        complaints.line(complaint(word, c, complaints));
         return;
     }
     const bool passed = r.verdict == CheckReport::Verdict::Passed;
     std::string line = word + ": " + out.paint(passed ? Colour::Good : Colour::Bad, name_of(r.verdict));
-    line += options.gpu ? fmt::format(", {} cases against the text, {} against float64, worst {:.2f} times the baseline (2 is allowed)", r.against_text, r.against_f64, r.worst_ratio)
-                        : fmt::format(", {} of {} cases, the scalarised text against the text, worst {:.2g} of what is allowed", r.against_text, r.planned, r.worst_ratio);
+    line += options.gpu
+                ? fmt::format(
+                      ", {} cases against the text, {} against float64, worst {:.2f} times the baseline (2 is allowed)",
+                      r.against_text, r.against_f64, r.worst_ratio)
+                : fmt::format(", {} of {} cases, the scalarised text against the text, worst {:.2g} of what is allowed",
+                              r.against_text, r.planned, r.worst_ratio);
     out.line(line + fmt::format(", seed {}, {:.0f} ms", options.seed, r.ms));
     for (const std::string& f : r.failures) out.line("  " + out.paint(Colour::Bad, "wrong: ") + f);
     for (const std::string& n : r.not_done) out.line("  not done: " + n);
@@ -126,7 +161,12 @@ public:
 
 private:
     std::string start(const std::string& word) const {
-        std::string s = Object().text("specification", word).text("options", said(options_)).text("verdict", "passed").boolean("gpu", options_.gpu).done();
+        std::string s = Object()
+                            .text("specification", word)
+                            .text("options", said(options_))
+                            .text("verdict", "passed")
+                            .boolean("gpu", options_.gpu)
+                            .done();
         s.pop_back();
         return s;
     }
@@ -153,8 +193,9 @@ int check(const Options& options) {
         resume.add(json);
         if (options.json) {
             out.line(json);
-            if (c.report.error) complaints.line(word + ":" + c.report.error->render(c.source.text));
-        } else print(word, options, c, out, complaints);
+            if (c.report.error) complaints.line(complaint(word, c, complaints));
+        } else
+            print(word, options, c, out, complaints);
         worst = std::max(worst, c.status);
     }
     return worst;

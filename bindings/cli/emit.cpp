@@ -17,7 +17,8 @@ std::string write(const std::filesystem::path& path, std::string_view text) {
 
 } // namespace
 
-std::string emit(const std::string& folder, const ir::Specification* specification, const runtime::Report& report, const std::string& json) {
+std::string emit(const std::string& folder, const ir::Specification* specification, const runtime::Report& report,
+                 const std::string& json) {
     const std::filesystem::path at(folder);
     std::error_code error;
     std::filesystem::create_directories(at, error);
@@ -29,7 +30,8 @@ std::string emit(const std::string& folder, const ir::Specification* specificati
     if (specification != nullptr) also("variant.txt", specification->subject());
     if (report.artifact) {
         also("kernel.cu", report.artifact->cuda);
-        also("kernel.cubin", {reinterpret_cast<const char*>(report.artifact->cubin.data()), report.artifact->cubin.size()});
+        also("kernel.cubin",
+             {reinterpret_cast<const char*>(report.artifact->cubin.data()), report.artifact->cubin.size()});
         also("plan.txt", report.artifact->plan.text());
     }
     return wrong;

@@ -21,7 +21,8 @@ namespace {
     "  --quiet                  results only, no progress\n"
 
 #define CUBRIDGE_SPEC_HELP                                                                                             \
-    "A specification is SPEC.py, SPEC.py:FUNCTION, SPEC.py:SCORE_MOD+MASK_MOD, or a name that `cubridge specs` lists.\n"
+    "A specification is SPEC.py, SPEC.py:FUNCTION, SPEC.py:SCORE_MOD+MASK_MOD, or a name that `cubridge specs` "       \
+    "lists.\n"
 
 constexpr const char* kGeneral =
     "usage: cubridge COMMAND ...\n"
@@ -32,21 +33,22 @@ constexpr const char* kGeneral =
     "  cache list|show|verify   look into the store\n"
     "  info                     what is here, and what is missing\n"
     "\n"
-    "`cubridge COMMAND --help` has the options. Exit status: 0 done, 2 usage, 3 the specification is not accepted, 4 no\n"
+    "`cubridge COMMAND --help` has the options. Exit status: 0 done, 2 usage, 3 the specification is not accepted, 4 "
+    "no\n"
     "kernel could be made, 5 a verification failed, 6 compiling failed, 7 something is missing on this machine.\n";
 
 constexpr const char* kAdapt =
     "usage: cubridge adapt SPEC... [options]\n"
     "\n"
-    "Makes the kernel of each specification: from the store, or by adapting and compiling it. Needs no GPU.\n" CUBRIDGE_SPEC_HELP
-    "\n" CUBRIDGE_REQUEST_HELP
+    "Makes the kernel of each specification: from the store, or by adapting and compiling it. Needs no "
+    "GPU.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
     "  --emit DIR               write variant.txt, kernel.cu, kernel.cubin, plan.txt, report.json\n";
 
 constexpr const char* kCheck =
     "usage: cubridge check SPEC... [options]\n"
     "\n"
-    "Runs a plan of at most 40 cases against the float64 reference. Without --gpu: the scalarised text against the text.\n" CUBRIDGE_SPEC_HELP
-    "\n" CUBRIDGE_REQUEST_HELP
+    "Runs a plan of at most 40 cases against the float64 reference. Without --gpu: the scalarised text against the "
+    "text.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
     "  --gpu                    compile the kernels, run them on the GPU and compare\n"
     "  --seed N                 of the plan and its numbers (1); a run with the same seed is the same run\n"
     "  --cases N                at most so many cases (40)\n"

@@ -28,9 +28,20 @@ void look_at_gpus(Machine& machine, Findings& f) {
         f.json.text("gpu_missing", first.fault().text());
     } else if (const auto all = machine.driver()->devices()) {
         for (const runtime::Device& d : *all) {
-            f.table.row({fmt::format("gpu {}", d.ordinal), d.name, fmt::format("{}  {}  {:.1f} GiB  {} multiprocessors{}", d.uuid, d.arch, static_cast<double>(d.memory) / (1 << 30), d.multiprocessors, d.exclusive ? "  exclusive" : "")});
-            f.gpus.add(Object().text("name", d.name).text("uuid", d.uuid).text("arch", d.arch).integer("memory", static_cast<std::int64_t>(d.memory)).integer("multiprocessors", d.multiprocessors).done());
-            if (d.prohibited) f.gaps.push_back("gpu: " + d.name + " is in compute mode PROHIBITED; set it with nvidia-smi -c DEFAULT");
+            f.table.row({fmt::format("gpu {}", d.ordinal), d.name,
+                         fmt::format("{}  {}  {:.1f} GiB  {} multiprocessors{}", d.uuid, d.arch,
+                                     static_cast<double>(d.memory) / (1 << 30), d.multiprocessors,
+                                     d.exclusive ? "  exclusive" : "")});
+            f.gpus.add(Object()
+                           .text("name", d.name)
+                           .text("uuid", d.uuid)
+                           .text("arch", d.arch)
+                           .integer("memory", static_cast<std::int64_t>(d.memory))
+                           .integer("multiprocessors", d.multiprocessors)
+                           .done());
+            if (d.prohibited)
+                f.gaps.push_back("gpu: " + d.name +
+                                 " is in compute mode PROHIBITED; set it with nvidia-smi -c DEFAULT");
         }
         if (const auto version = machine.driver()->version()) {
             f.table.row({"driver", fmt::format("made for CUDA {}.{}", *version / 1000, *version % 1000 / 10), ""});
@@ -58,10 +69,20 @@ void look_at_store(const Options& options, Machine& machine, Findings& f) {
     const auto stats = store.stats(); // opens it: only then the place is known
     const cache::Place place = store.place();
     const bool memory = place.file.empty();
-    f.table.row({"store", memory ? "memory" : place.file, fmt::format("{} kernels  {} B{}{}", stats.entries, stats.bytes, place.read_only ? "  read-only" : "", place.reason.empty() ? "" : "  " + place.reason)});
-    f.json.raw("store", Object().text("file", place.file).integer("kernels", stats.entries).integer("bytes", stats.bytes).boolean("read_only", place.read_only).text("reason", place.reason).done());
+    f.table.row({"store", memory ? "memory" : place.file,
+                 fmt::format("{} kernels  {} B{}{}", stats.entries, stats.bytes, place.read_only ? "  read-only" : "",
+                             place.reason.empty() ? "" : "  " + place.reason)});
+    f.json.raw("store", Object()
+                            .text("file", place.file)
+                            .integer("kernels", stats.entries)
+                            .integer("bytes", stats.bytes)
+                            .boolean("read_only", place.read_only)
+                            .text("reason", place.reason)
+                            .done());
     if ((memory || place.read_only) && options.cache != std::string())
-        f.gaps.push_back("store: " + (place.reason.empty() ? std::string("kernels are kept in memory only") : place.reason) + "; name a writable local folder with --cache");
+        f.gaps.push_back(
+            "store: " + (place.reason.empty() ? std::string("kernels are kept in memory only") : place.reason) +
+            "; name a writable local folder with --cache");
 }
 
 } // namespace
@@ -71,8 +92,11 @@ int info(const Options& options) {
     const Terminal out(stdout), silent(stderr, true);
     Machine machine(options, silent);
     Findings f;
-    f.json.text("version", CUBRIDGE_VERSION).integer("key_format", runtime::kKeyFormat).integer("kernel_abi", ir::abi::kKernelAbi);
-    f.table.row({"cubridge", CUBRIDGE_VERSION, fmt::format("formats: key {}, kernel ABI {}", runtime::kKeyFormat, ir::abi::kKernelAbi)});
+    f.json.text("version", CUBRIDGE_VERSION)
+        .integer("key_format", runtime::kKeyFormat)
+        .integer("kernel_abi", ir::abi::kKernelAbi);
+    f.table.row({"cubridge", CUBRIDGE_VERSION,
+                 fmt::format("formats: key {}, kernel ABI {}", runtime::kKeyFormat, ir::abi::kKernelAbi)});
     look_at_gpus(machine, f);
     look_at_compiler(f);
     look_at_store(options, machine, f);

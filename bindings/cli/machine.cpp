@@ -15,7 +15,9 @@ std::string environment(const char* name) {
 // Any thread, like every Compiler.
 class LateCompiler : public runtime::Compiler {
 public:
-    runtime::Outcome<runtime::CompileResult> compile(const runtime::CompileJob& job) override { return real().compile(job); }
+    runtime::Outcome<runtime::CompileResult> compile(const runtime::CompileJob& job) override {
+        return real().compile(job);
+    }
     runtime::Outcome<std::string> identity() override { return real().identity(); }
     std::string location() const override { return real_ ? real_->location() : ""; }
 
@@ -41,7 +43,8 @@ runtime::NvrtcSettings nvrtc_settings() {
             settings.folders.push_back(folder + "/lib64");
             settings.folders.push_back(folder + "/targets/x86_64-linux/lib");
         }
-    if (const std::string wheels = environment("CUBRIDGE_CUDA_WHEELS"); !wheels.empty()) settings.folders.push_back(wheels);
+    if (const std::string wheels = environment("CUBRIDGE_CUDA_WHEELS"); !wheels.empty())
+        settings.folders.push_back(wheels);
     return settings;
 }
 
@@ -71,7 +74,8 @@ std::shared_ptr<runtime::Compiler> Machine::compiler() {
 const runtime::Outcome<runtime::Device>& Machine::gpu() {
     if (gpu_) return *gpu_;
     auto driver = runtime::Driver::open();
-    if (!driver) gpu_ = driver.fault();
+    if (!driver)
+        gpu_ = driver.fault();
     else {
         driver_ = *driver;
         gpu_ = driver_->device(0);

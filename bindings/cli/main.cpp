@@ -14,7 +14,8 @@ int run(const std::vector<std::string>& arguments) {
         return kDone;
     }
     if (options.help || options.command == "help") {
-        std::fputs(help_of(options.command == "help" && !options.words.empty() ? options.words[0] : options.command), stdout);
+        std::fputs(help_of(options.command == "help" && !options.words.empty() ? options.words[0] : options.command),
+                   stdout);
         return kDone;
     }
     if (options.command == "adapt") return adapt(options);

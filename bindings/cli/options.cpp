@@ -41,13 +41,15 @@ void check_arch(const std::string& text) {
     std::size_t digits = 3;
     while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
     const std::string suffix = text.substr(std::min(digits, text.size()));
-    const bool fine = text.compare(0, 3, "sm_") == 0 && digits >= 5 && digits <= 6 && (suffix.empty() || suffix == "a" || suffix == "f");
+    const bool fine = text.compare(0, 3, "sm_") == 0 && digits >= 5 && digits <= 6 &&
+                      (suffix.empty() || suffix == "a" || suffix == "f");
     if (!fine) throw Usage("--arch: `" + text + "` is no architecture; write sm_90a, sm_80, ...");
 }
 
 std::string name_before(const std::string& text, const std::string& option, std::string& rest) {
     const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) throw Usage(option + ": `" + text + "` should read NAME=" + (option == "--set" ? "VALUE" : "DTYPE[AXES]"));
+    if (equals == std::string::npos || equals == 0)
+        throw Usage(option + ": `" + text + "` should read NAME=" + (option == "--set" ? "VALUE" : "DTYPE[AXES]"));
     rest = text.substr(equals + 1);
     return text.substr(0, equals);
 }
@@ -58,8 +60,10 @@ Setting constant(const std::string& text, const std::string& name) {
         s.kind = Setting::Kind::Absent;
         return s;
     }
-    if (text == "True" || text == "true") s.value = 1;
-    else if (text == "False" || text == "false") s.value = 0;
+    if (text == "True" || text == "true")
+        s.value = 1;
+    else if (text == "False" || text == "false")
+        s.value = 0;
     else {
         const char* begin = text.data() + (!text.empty() && text[0] == '+' ? 1 : 0);
         const auto [end, error] = std::from_chars(begin, text.data() + text.size(), s.value);
@@ -76,7 +80,8 @@ Setting operand(const std::string& text, const std::string& name) {
     const auto bracket = text.find('[');
     const std::string type = text.substr(0, bracket);
     s.dtype = type == "fp16" ? DType::F16 : type == "fp32" ? DType::F32 : ir::dtype_from_short(type);
-    if (!s.dtype) throw Usage("--arg " + name + ": `" + type + "` is no element type; there are f32, f16, bf16, i32, bool, ...");
+    if (!s.dtype)
+        throw Usage("--arg " + name + ": `" + type + "` is no element type; there are f32, f16, bf16, i32, bool, ...");
     if (bracket == std::string::npos) return s;
     if (text.back() != ']') throw Usage("--arg " + name + ": `" + text + "` lacks its `]`");
     std::string axis;
@@ -86,8 +91,10 @@ Setting operand(const std::string& text, const std::string& name) {
             axis += c;
             continue;
         }
-        if (!axis.empty()) s.axes.push_back(axis);
-        else if (!s.axes.empty()) throw Usage("--arg " + name + ": an axis in `" + text + "` has no name");
+        if (!axis.empty())
+            s.axes.push_back(axis);
+        else if (!s.axes.empty())
+            throw Usage("--arg " + name + ": an axis in `" + text + "` has no name");
         axis.clear();
     }
     if (s.axes.size() > 4) throw Usage("--arg " + name + ": at most four axes");
@@ -103,8 +110,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
     for (std::size_t k = 0; k < arguments.size(); ++k) {
         std::string name = arguments[k];
         if (only_words || name.size() < 2 || name[0] != '-') {
-            if (o.command.empty()) o.command = name;
-            else o.words.push_back(name);
+            if (o.command.empty())
+                o.command = name;
+            else
+                o.words.push_back(name);
             continue;
         }
         if (name == "--") {
@@ -137,34 +146,58 @@ Options parse_options(const std::vector<std::string>& arguments) {
         const auto setting = [&](const std::function<Setting(const std::string&, const std::string&)>& make) {
             std::string rest;
             const std::string parameter = name_before(said(value()), name, rest);
-            if (!o.settings.emplace(parameter, make(rest, parameter)).second) throw Usage("`" + parameter + "` is given twice");
+            if (!o.settings.emplace(parameter, make(rest, parameter)).second)
+                throw Usage("`" + parameter + "` is given twice");
         };
-        if (name == "--help" || name == "-h") flag(o.help);
-        else if (name == "--version") o.command = "--version";
-        else if (name == "--json") flag(o.json);
-        else if (name == "--quiet") flag(o.quiet);
-        else if (name == "--gpu") flag(o.gpu);
-        else if (name == "--small") flag(o.small);
-        else if (name == "--seed") o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0});
-        else if (name == "--cases") o.cases = whole(value(), name, 1, 40);
-        else if (name == "--resume") o.resume = value();
-        else if (name == "--cache") o.cache = value();
-        else if (name == "--emit") o.emit = value();
-        else if (name == "--arch") check_arch(o.request.arch = value());
-        else if (name == "--dtype") o.request.q_dtype = o.request.kv_dtype = o.request.o_dtype = dtype_of(said(value()));
-        else if (name == "--head-dim") std::tie(o.request.head_dim, o.request.head_dim_v) = pair_of(said(value()), name, 65536);
-        else if (name == "--heads") std::tie(o.heads_q, o.heads_kv) = pair_of(said(value()), name, 65536);
-        else if (name == "--rows") o.request.rows = one_of(said(value()), "tail", "as-written") ? Request::Rows::Tail : Request::Rows::AsWritten;
-        else if (name == "--empty-rows") o.request.empty_rows = one_of(said(value()), "zero", "as-written") ? Request::EmptyRows::Zero : Request::EmptyRows::AsWritten;
-        else if (name == "--lse") o.request.lse = one_of(said(value()), "natural", "log2") ? Request::Lse::Natural : Request::Lse::Log2;
-        else if (name == "--set") setting(constant);
-        else if (name == "--arg") setting(operand);
+        if (name == "--help" || name == "-h")
+            flag(o.help);
+        else if (name == "--version")
+            o.command = "--version";
+        else if (name == "--json")
+            flag(o.json);
+        else if (name == "--quiet")
+            flag(o.quiet);
+        else if (name == "--gpu")
+            flag(o.gpu);
+        else if (name == "--small")
+            flag(o.small);
+        else if (name == "--seed")
+            o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0});
+        else if (name == "--cases")
+            o.cases = whole(value(), name, 1, 40);
+        else if (name == "--resume")
+            o.resume = value();
+        else if (name == "--cache")
+            o.cache = value();
+        else if (name == "--emit")
+            o.emit = value();
+        else if (name == "--arch")
+            check_arch(o.request.arch = value());
+        else if (name == "--dtype")
+            o.request.q_dtype = o.request.kv_dtype = o.request.o_dtype = dtype_of(said(value()));
+        else if (name == "--head-dim")
+            std::tie(o.request.head_dim, o.request.head_dim_v) = pair_of(said(value()), name, 65536);
+        else if (name == "--heads")
+            std::tie(o.heads_q, o.heads_kv) = pair_of(said(value()), name, 65536);
+        else if (name == "--rows")
+            o.request.rows =
+                one_of(said(value()), "tail", "as-written") ? Request::Rows::Tail : Request::Rows::AsWritten;
+        else if (name == "--empty-rows")
+            o.request.empty_rows =
+                one_of(said(value()), "zero", "as-written") ? Request::EmptyRows::Zero : Request::EmptyRows::AsWritten;
+        else if (name == "--lse")
+            o.request.lse = one_of(said(value()), "natural", "log2") ? Request::Lse::Natural : Request::Lse::Log2;
+        else if (name == "--set")
+            setting(constant);
+        else if (name == "--arg")
+            setting(operand);
         else if (name == "--absent") {
             Setting s;
             s.kind = Setting::Kind::Absent;
             const std::string parameter = said(value());
             if (!o.settings.emplace(parameter, s).second) throw Usage("`" + parameter + "` is given twice");
-        } else throw Usage("there is no option " + name);
+        } else
+            throw Usage("there is no option " + name);
     }
     if (o.heads_kv != 0 && o.heads_q % o.heads_kv != 0)
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));

@@ -10,14 +10,14 @@
 namespace cubridge::cli {
 
 struct Options {
-    std::string command;              ///< "adapt"; empty: none was given
-    std::vector<std::string> words;   ///< after the command, in order
+    std::string command;            ///< "adapt"; empty: none was given
+    std::vector<std::string> words; ///< after the command, in order
     bool help = false;
 
-    ir::Request request;              ///< dtypes, head dims, arch, rows, empty rows, LSE; group is set by complete()
-    int heads_q = 0, heads_kv = 0;    ///< 0: not given
+    ir::Request request;           ///< dtypes, head dims, arch, rows, empty rows, LSE; group is set by complete()
+    int heads_q = 0, heads_kv = 0; ///< 0: not given
     std::map<std::string, ir::Setting> settings; ///< --set, --arg, --absent
-    std::vector<std::string> said;    ///< the options that shape the request or a parameter, as they were written
+    std::vector<std::string> said; ///< the options that shape the request or a parameter, as they were written
 
     std::optional<std::string> cache; ///< unset: the user's own; empty: memory only
     std::string emit;                 ///< folder; empty: nothing is written

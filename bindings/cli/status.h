@@ -7,12 +7,12 @@ namespace cubridge::cli {
 
 enum Status : int {
     kDone = 0,
-    kUsage = 2,         ///< the command line, or a file that can't be read
-    kNotAccepted = 3,   ///< a specification
-    kNoKernel = 4,      ///< a request that no kernel can serve
-    kUnverified = 5,    ///< numbers differ, or a stored row is damaged
-    kNotCompiled = 6,   ///< the compiler refused what was printed
-    kEnvironment = 7,   ///< something that is missing on this machine, named
+    kUsage = 2,       ///< the command line, or a file that can't be read
+    kNotAccepted = 3, ///< a specification
+    kNoKernel = 4,    ///< a request that no kernel can serve
+    kUnverified = 5,  ///< numbers differ, or a stored row is damaged
+    kNotCompiled = 6, ///< the compiler refused what was printed
+    kEnvironment = 7, ///< something that is missing on this machine, named
 };
 
 /// The status of a failed adaptation, by the kind of its error.

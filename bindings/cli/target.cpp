@@ -18,7 +18,8 @@ constexpr std::size_t kMostBytes = std::size_t{16} << 20; // the front end's own
 std::string read_file(const std::string& path) {
     struct stat about {};
     if (stat(path.c_str(), &about) != 0) throw Usage(path + ": " + std::strerror(errno));
-    if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode) && !S_ISCHR(about.st_mode)) throw Usage(path + ": is no file");
+    if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode) && !S_ISCHR(about.st_mode))
+        throw Usage(path + ": is no file");
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
     if (!file) throw Usage(path + ": " + std::strerror(errno));
     std::string text;
@@ -43,7 +44,8 @@ Target open_target(const std::string& word, const Options& options) {
     t.word = word;
     std::string path = word, functions;
     // A file may have a colon in its name; a function never has a slash or a dot.
-    if (const auto colon = word.rfind(':'); colon != std::string::npos && !exists(word) && word.find_first_of("/.", colon) == std::string::npos) {
+    if (const auto colon = word.rfind(':');
+        colon != std::string::npos && !exists(word) && word.find_first_of("/.", colon) == std::string::npos) {
         path = word.substr(0, colon);
         functions = word.substr(colon + 1);
         if (functions.empty()) throw Usage("`" + word + "` names no function after the colon");

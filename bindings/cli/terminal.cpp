@@ -33,11 +33,16 @@ void Terminal::transient(std::string_view text) const {
 
 std::string Terminal::paint(Colour colour, std::string_view text) const {
     if (!interactive_ || colour == Colour::Plain) return std::string(text);
-    const char* code = colour == Colour::Good ? "32" : colour == Colour::Bad ? "31" : colour == Colour::Warning ? "33" : "2";
+    const char* code = colour == Colour::Good      ? "32"
+                       : colour == Colour::Bad     ? "31"
+                       : colour == Colour::Warning ? "33"
+                                                   : "2";
     return fmt::format("\033[{}m{}\033[0m", code, text);
 }
 
-void Table::row(std::initializer_list<std::string> cells) { rows_.emplace_back(cells); }
+void Table::row(std::initializer_list<std::string> cells) {
+    rows_.emplace_back(cells);
+}
 
 std::string Table::text(int indent) const {
     std::vector<std::size_t> width;

@@ -31,9 +31,12 @@ bool holds(const ir::Scalar& scalar, const Fact& f, const Dims& at) {
 
 // What a caller's word for an axis stands for; nothing for a word of their own.
 std::optional<std::int64_t> named_size(const std::string& word, const Dims& at) {
-    if (!word.empty() && word.size() <= 9 && word.find_first_not_of("0123456789") == std::string::npos) return std::stoll(word);
+    if (!word.empty() && word.size() <= 9 && word.find_first_not_of("0123456789") == std::string::npos)
+        return std::stoll(word);
     if (word == "S") return std::max(at.at(dims::Sq), at.at(dims::Sk));
-    static const std::map<std::string, int> known = {{"B", dims::B}, {"Hq", dims::Hq}, {"Hk", dims::Hk}, {"Sq", dims::Sq}, {"Sk", dims::Sk}, {"D", dims::D}, {"Dv", dims::Dv}};
+    static const std::map<std::string, int> known = {{"B", dims::B},   {"Hq", dims::Hq}, {"Hk", dims::Hk},
+                                                     {"Sq", dims::Sq}, {"Sk", dims::Sk}, {"D", dims::D},
+                                                     {"Dv", dims::Dv}};
     const auto found = known.find(word);
     if (found == known.end()) return std::nullopt;
     return at.at(found->second);
@@ -59,10 +62,21 @@ std::vector<std::int64_t> sizes_of(const ir::Scalar& scalar, const std::vector<E
     return out;
 }
 
-std::optional<Dims> dims_of(const ir::Specification& specification, const Case& c, const ir::Request& request, std::int64_t sq, std::int64_t sk, std::int64_t free) {
+std::optional<Dims> dims_of(const ir::Specification& specification, const Case& c, const ir::Request& request,
+                            std::int64_t sq, std::int64_t sk, std::int64_t free) {
     const ir::Scalar& scalar = specification.scalar();
-    Dims at{{dims::B, c.B}, {dims::Hq, c.Hq}, {dims::Hk, c.Hk}, {dims::Hv, c.Hk}, {dims::Sq, sq}, {dims::Sk, sk}, {dims::D, request.head_dim},
-            {dims::Dv, request.head_dim_v}, {dims::kB, c.B}, {dims::vB, c.B}, {dims::kD, request.head_dim}, {dims::vS, sk}};
+    Dims at{{dims::B, c.B},
+            {dims::Hq, c.Hq},
+            {dims::Hk, c.Hk},
+            {dims::Hv, c.Hk},
+            {dims::Sq, sq},
+            {dims::Sk, sk},
+            {dims::D, request.head_dim},
+            {dims::Dv, request.head_dim_v},
+            {dims::kB, c.B},
+            {dims::vB, c.B},
+            {dims::kD, request.head_dim},
+            {dims::vS, sk}};
     // Heads of v are in its shape where the text ties them to others.
     for (std::size_t k = 0; k < scalar.inputs.size(); ++k) {
         const auto setting = specification.source().settings.find(scalar.inputs[k].name);
@@ -70,7 +84,8 @@ std::optional<Dims> dims_of(const ir::Specification& specification, const Case& 
             const Expr e = scalar.shapes[k][a];
             if (e->kind != ir::Kind::Dim || !dims::is_input(e->number) || at.contains(e->number)) continue;
             std::optional<std::int64_t> size;
-            if (setting != specification.source().settings.end() && a < setting->second.axes.size()) size = named_size(setting->second.axes[a], at);
+            if (setting != specification.source().settings.end() && a < setting->second.axes.size())
+                size = named_size(setting->second.axes[a], at);
             at[e->number] = size.value_or(free);
         }
     }
@@ -84,6 +99,11 @@ std::optional<Dims> dims_of(const ir::Specification& specification, const Case& 
         }
     for (const Fact& f : scalar.facts)
         if (!holds(scalar, f, at)) return std::nullopt;
+    // Sizes that the text ties to each other show in the shapes as well.
+    const auto has = [&](std::size_t k, std::vector<std::int64_t> shape) {
+        return scalar.shapes[k].empty() || sizes_of(scalar, scalar.shapes[k], at) == shape;
+    };
+    if (!has(0, {c.B, c.Hq, sq, request.head_dim}) || !has(1, {c.B, c.Hk, sk, request.head_dim})) return std::nullopt;
     return at;
 }
 
@@ -93,7 +113,8 @@ std::int64_t free_size(const Case& c) {
     return c.tame == 0 ? 5 : c.tame == 1 ? reach : reach + 300;
 }
 
-std::optional<Dims> dims_of_request(const ir::Specification& specification, const Case& c, const ir::Request& request, std::int64_t length) {
+std::optional<Dims> dims_of_request(const ir::Specification& specification, const Case& c, const ir::Request& request,
+                                    std::int64_t length) {
     const bool tail = request.rows == ir::Request::Rows::Tail;
     return dims_of(specification, c, request, tail ? length : c.Sq, length, free_size(c));
 }
@@ -102,11 +123,15 @@ std::string Case::text(const Unit& unit) const {
     const ir::Request& r = unit.request;
     std::string lengths;
     for (const std::int64_t n : kv_len) lengths += (lengths.empty() ? "" : ",") + std::to_string(n);
-    return fmt::format("case {}: B{} Hq{} Hk{} Sq{} Sk{}{} D{}:{}{}{}{}, q {}, k and v {}, {} values, {} integers{}", number, B, Hq, Hk, Sq, Sk,
-                       lengths.empty() ? "" : " lengths " + lengths, r.head_dim, r.head_dim_v, r.rows == ir::Request::Rows::Tail ? " tail" : "",
+    return fmt::format("case {}: B{} Hq{} Hk{} Sq{} Sk{}{} D{}:{}{}{}{}, q {}, k and v {}, {} values, {} integers{}",
+                       number, B, Hq, Hk, Sq, Sk, lengths.empty() ? "" : " lengths " + lengths, r.head_dim,
+                       r.head_dim_v, r.rows == ir::Request::Rows::Tail ? " tail" : "",
                        r.empty_rows == ir::Request::EmptyRows::Zero ? " zero" : "",
-                       r.lse == ir::Request::Lse::None ? "" : r.lse == ir::Request::Lse::Natural ? " lse" : " log2", kLays[static_cast<int>(q)],
-                       kLays[static_cast<int>(kv)], kContents[static_cast<int>(contents)], kIntegers[static_cast<int>(integers)], operands_apart ? ", operands apart" : "");
+                       r.lse == ir::Request::Lse::None      ? ""
+                       : r.lse == ir::Request::Lse::Natural ? " lse"
+                                                            : " log2",
+                       kLays[static_cast<int>(q)], kLays[static_cast<int>(kv)], kContents[static_cast<int>(contents)],
+                       kIntegers[static_cast<int>(integers)], operands_apart ? ", operands apart" : "");
 }
 
 } // namespace cubridge::runtime

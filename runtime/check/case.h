@@ -25,7 +25,7 @@ enum class Integers { Edges, Sorted, Unsorted, Descent, Count };
 struct Case {
     int number = 0, unit = 0;
     std::int64_t B = 1, Hq = 1, Hk = 1, Sq = 1, Sk = 1; ///< Sk: rows of k in memory
-    std::vector<std::int64_t> kv_len; ///< of each request; empty: all Sk, and no such array is given
+    std::vector<std::int64_t> kv_len;                   ///< of each request; empty: all Sk, and no such array is given
     Lay q = Lay::Heads, kv = Lay::Heads;
     Contents contents = Contents::Normal;
     Integers integers = Integers::Edges;
@@ -45,9 +45,11 @@ using Dims = std::map<int, std::int64_t>;
 
 /// What the text's sizes are for one evaluation, or nothing where its facts forbid them. `free` is the size of axes
 /// that nothing else says; axes that the caller named ("S", "Hq", "257") have that size.
-std::optional<Dims> dims_of(const ir::Specification& specification, const Case& c, const ir::Request& request, std::int64_t sq, std::int64_t sk, std::int64_t free);
+std::optional<Dims> dims_of(const ir::Specification& specification, const Case& c, const ir::Request& request,
+                            std::int64_t sq, std::int64_t sk, std::int64_t free);
 /// The same for request r: its own length, and a square one where rows are the tail.
-std::optional<Dims> dims_of_request(const ir::Specification& specification, const Case& c, const ir::Request& request, std::int64_t length);
+std::optional<Dims> dims_of_request(const ir::Specification& specification, const Case& c, const ir::Request& request,
+                                    std::int64_t length);
 std::int64_t free_size(const Case& c);
 
 std::int64_t size_of(const ir::Scalar& scalar, ir::Expr e, const Dims& dims);

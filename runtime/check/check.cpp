@@ -1,5 +1,6 @@
 // Running a plan: references on all cores, kernels on the GPU, verdicts. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/check.h"
+#include "ir/spec/state.h"
 #include "runtime/check/gpu.h"
 #include "runtime/check/inputs.h"
 #include "runtime/check/judge.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr int kMostTame = 3;
 constexpr std::int64_t kTextBudget = std::int64_t{1} << 28; // elements of all temporaries
 constexpr std::int64_t kScalarElements = std::int64_t{1} << 19;
+constexpr std::int64_t kLseElements = std::int64_t{1} << 22; // of the products of one LSE of the Variant on the CPU
 constexpr double kScalarTolerance = 1e-11, kBuildTolerance = 1e-9;
 constexpr int kRealReferences = 4; // cases at the real head dims that the CPU evaluates
 constexpr std::size_t kMostFailures = 10;
@@ -34,8 +36,16 @@ struct Prepared {
 
 class Checker {
 public:
-    Checker(std::shared_ptr<const ir::Specification> specification, const ir::Request& request, const CheckOptions& options)
-        : spec_(std::move(specification)), request_(request), options_(options) {}
+    Checker(std::shared_ptr<const ir::Specification> specification, const ir::Request& request,
+            const CheckOptions& options)
+        : spec_(std::move(specification)), request_(request), options_(options) {
+        // Built here, once: the pool of expressions takes one thread at a time.
+        if (spec_->outputs() == 1 && spec_->variant() != nullptr)
+            if (const ir::Expr lse = ir::natural_lse(*spec_->variant())) {
+                const auto& shape = spec_->scalar().out[0].shape;
+                lse_.push_back({{shape[0], shape[1], shape[2]}, lse, ir::DType::F32});
+            }
+    }
 
     CheckReport run() {
         const auto begin = std::chrono::steady_clock::now();
@@ -46,12 +56,19 @@ public:
             plan_ = std::move(*plan);
             report_.planned = static_cast<int>(plan_.cases.size());
             report_.not_done = plan_.notes;
-            say(fmt::format("plan: {} cases, {} kernels, seed {}, about {:.0f} s", plan_.cases.size(), plan_.units.size(), options_.seed, estimate()));
-            if (options_.driver) on_gpu();
-            else on_cpu();
+            say(fmt::format("plan: {} cases, {} kernels, seed {}, about {:.0f} s", plan_.cases.size(),
+                            plan_.units.size(), options_.seed, estimate()));
+            if (options_.driver)
+                on_gpu();
+            else
+                on_cpu();
         }
-        if (!report_.error) report_.verdict = report_.failures.empty() && report_.against_text + report_.against_f64 > 0 ? CheckReport::Verdict::Passed : CheckReport::Verdict::Failed;
-        if (report_.verdict == CheckReport::Verdict::Failed && report_.failures.empty()) report_.failures.push_back("not one case could be compared");
+        if (!report_.error)
+            report_.verdict = report_.failures.empty() && report_.against_text + report_.against_f64 > 0
+                                  ? CheckReport::Verdict::Passed
+                                  : CheckReport::Verdict::Failed;
+        if (report_.verdict == CheckReport::Verdict::Failed && report_.failures.empty())
+            report_.failures.push_back("not one case could be compared");
         report_.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
         return std::move(report_);
     }
@@ -61,19 +78,24 @@ private:
         if (options_.progress) options_.progress(line);
     }
 
-    double threads() const { return options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency()); }
+    double threads() const {
+        return options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
+    }
 
     // Seconds: a tenth a reference, half a second a compile, two builds a kernel, a few hundredths a case on the GPU.
     double estimate() const {
         const double cases = static_cast<double>(plan_.cases.size()), kernels = static_cast<double>(plan_.units.size());
-        return options_.driver ? 1 + cases * (0.1 / threads() + 0.03) + kernels / threads() : 0.5 + cases * 0.2 / threads();
+        return options_.driver ? 1 + cases * (0.1 / threads() + 0.03) + kernels / threads()
+                               : 0.5 + cases * 0.2 / threads();
     }
 
     const Unit& unit_of(const Case& c) const { return plan_.units[static_cast<std::size_t>(c.unit)]; }
 
     void failed(const Case& c, const std::string& what) {
-        if (report_.failures.size() < kMostFailures) report_.failures.push_back(c.text(unit_of(c)) + ": " + what);
-        else if (report_.failures.size() == kMostFailures) report_.failures.push_back("... and more");
+        if (report_.failures.size() < kMostFailures)
+            report_.failures.push_back(c.text(unit_of(c)) + ": " + what);
+        else if (report_.failures.size() == kMostFailures)
+            report_.failures.push_back("... and more");
     }
 
     void rate(const Case& c, const Judgement& j) {
@@ -83,7 +105,21 @@ private:
     }
 
     ir::Result<Outputs> evaluate(const Prepared& p) const {
-        return reference(*spec_, unit_of(p.c), p.c, p.inputs, [&](const std::vector<ir::Argument>& inputs) { return spec_->evaluate(inputs, kTextBudget); });
+        const Unit& unit = unit_of(p.c);
+        const bool with_lse =
+            unit.request.lse != ir::Request::Lse::None && !lse_.empty() &&
+            p.c.B * p.c.Hq * p.c.Sk * std::max(p.c.Sq, p.c.Sk) * unit.request.head_dim <= kLseElements;
+        return reference(*spec_, unit, p.c, p.inputs, [&](const std::vector<ir::Argument>& inputs) {
+            auto got = spec_->evaluate(inputs, kTextBudget);
+            if (got && with_lse) {
+                try {
+                    got->push_back(ir::spec::evaluate_outputs(spec_->scalar(), lse_, inputs)[0]);
+                } catch (const ir::Failure& f) {
+                    return ir::Result<std::vector<ir::Array>>(f.error);
+                }
+            }
+            return got;
+        });
     }
 
     // Draws a case and evaluates the text on it: tamer numbers as long as the text refuses them.
@@ -100,7 +136,8 @@ private:
             }
             p.refused = got.error().message;
             // Many texts have no meaning without a key; what they make of one is no less to be seen.
-            if (unit_of(c).request.rows == ir::Request::Rows::AsWritten) std::replace(c.kv_len.begin(), c.kv_len.end(), std::int64_t{0}, std::int64_t{1});
+            if (unit_of(c).request.rows == ir::Request::Rows::AsWritten)
+                std::replace(c.kv_len.begin(), c.kv_len.end(), std::int64_t{0}, std::int64_t{1});
         }
         return p;
     }
@@ -127,7 +164,8 @@ private:
         return out;
     }
 
-    // ---- Without a GPU: the scalarised text against the text ----------------------------------------------------------
+    // ---- Without a GPU: the scalarised text against the text
+    // ----------------------------------------------------------
     void on_cpu() {
         report_.not_done.push_back("kernels: nothing ran, for want of a GPU or of --gpu");
         std::mutex mutex;
@@ -137,7 +175,8 @@ private:
             const Case& c = plan_.cases[k];
             const ir::Request& r = unit_of(c).request;
             const std::int64_t rows = r.rows == ir::Request::Rows::Tail ? c.Sk : c.Sq;
-            if (c.B * c.Hq * rows * c.Sk * std::max(r.head_dim, r.head_dim_v) > kScalarElements * (unit_of(c).real ? 8 : 1)) {
+            if (c.B * c.Hq * rows * c.Sk * std::max(r.head_dim, r.head_dim_v) >
+                kScalarElements * (unit_of(c).real ? 8 : 1)) {
                 const std::lock_guard<std::mutex> hold(mutex);
                 ++too_large;
                 return;
@@ -145,7 +184,9 @@ private:
             const Prepared p = prepare(c);
             ir::Result<Outputs> other = ir::Error{};
             if (p.text)
-                other = reference(*spec_, unit_of(c), p.c, p.inputs, [&](const std::vector<ir::Argument>& inputs) { return spec_->evaluate_scalar(inputs); });
+                other = reference(*spec_, unit_of(c), p.c, p.inputs, [&](const std::vector<ir::Argument>& inputs) {
+                    return spec_->evaluate_scalar(inputs);
+                });
             const std::lock_guard<std::mutex> hold(mutex);
             if (!p.text || !other) {
                 ++refused;
@@ -154,15 +195,18 @@ private:
             }
             ++report_.against_text;
             Judgement j = judge_exact(other->o, p.text->o, kScalarTolerance);
-            if (j.wrong.empty() && !p.text->lse.values.empty()) j = judge_exact(other->lse, p.text->lse, kScalarTolerance);
+            if (j.wrong.empty() && !p.text->lse.values.empty() && !other->lse.values.empty())
+                j = judge_exact(other->lse, p.text->lse, kScalarTolerance);
             rate(p.c, j);
             if (!j.wrong.empty()) failed(p.c, j.wrong);
         });
         if (too_large > 0) report_.not_done.push_back(fmt::format("{} cases: too large for the CPU", too_large));
-        if (refused > 0) report_.not_done.push_back(fmt::format("{} cases: the text refuses their sizes ({})", refused, why));
+        if (refused > 0)
+            report_.not_done.push_back(fmt::format("{} cases: the text refuses their sizes ({})", refused, why));
     }
 
-    // ---- On the GPU ---------------------------------------------------------------------------------------------------
+    // ---- On the GPU
+    // ---------------------------------------------------------------------------------------------------
     void on_gpu() {
         auto opened = Gpu::open(options_.driver, options_.device);
         if (!opened) return give_up(opened.fault());
@@ -178,11 +222,16 @@ private:
         for (Prepared& p : all) {
             if (report_.error) return;
             if (p.text || !usable(p.c) || !p.refused.empty()) continue;
-            if (trusted) large(p);
-            else ++skipped;
+            if (trusted)
+                large(p);
+            else
+                ++skipped;
         }
-        if (skipped > 0) report_.not_done.push_back(fmt::format("{} large cases: the float64 build does not equal the text", skipped));
-        const auto refused = std::count_if(all.begin(), all.end(), [](const Prepared& p) { return !p.refused.empty(); });
+        if (skipped > 0)
+            report_.not_done.push_back(
+                fmt::format("{} large cases: the float64 build does not equal the text", skipped));
+        const auto refused =
+            std::count_if(all.begin(), all.end(), [](const Prepared& p) { return !p.refused.empty(); });
         if (refused > 0) report_.not_done.push_back(fmt::format("{} cases: the text refuses their sizes", refused));
     }
 
@@ -197,7 +246,8 @@ private:
             if (u.error) {
                 if (!first) first = u.error;
                 const ir::Request& r = plan_.units[k].request;
-                report_.not_done.push_back(fmt::format("group {}, head dims {}:{}: {}", r.group, r.head_dim, r.head_dim_v, u.error->message));
+                report_.not_done.push_back(
+                    fmt::format("group {}, head dims {}:{}: {}", r.group, r.head_dim, r.head_dim_v, u.error->message));
                 continue;
             }
             auto one = gpu_->load(u.cubin, u.plan);
@@ -212,7 +262,9 @@ private:
 
     bool usable(const Case& c) const { return loaded_[static_cast<std::size_t>(c.unit)].has_value(); }
 
-    double lse_scale(const Case& c) const { return unit_of(c).request.lse == ir::Request::Lse::Log2 ? 1 / std::log(2.0) : 1; }
+    double lse_scale(const Case& c) const {
+        return unit_of(c).request.lse == ir::Request::Lse::Log2 ? 1 / std::log(2.0) : 1;
+    }
 
     std::vector<std::int64_t> out_shape(const Case& c) const {
         const auto dims = dims_of_request(*spec_, c, unit_of(c).request, c.Sk);
@@ -224,7 +276,8 @@ private:
     std::optional<Launched> run(const Prepared& p, bool exact) {
         const auto& kernels = *loaded_[static_cast<std::size_t>(p.c.unit)];
         const Unit unit = exact ? in_float64(unit_of(p.c)) : unit_of(p.c);
-        auto done = gpu_->run(exact ? kernels.second : kernels.first, *spec_, unit, p.c, p.inputs, out_shape(p.c), exact ? 1 : 2);
+        auto done = gpu_->run(exact ? kernels.second : kernels.first, *spec_, unit, p.c, p.inputs, out_shape(p.c),
+                              exact ? 1 : 2);
         if (!done) {
             failed(p.c, (exact ? "the float64 build: " : "") + done.fault().text());
             if (done.fault().kind == "context_lost") give_up(done.fault());
@@ -240,7 +293,8 @@ private:
     void judge(const Case& c, const Launched& got, const Outputs& expected, double scale) {
         Judgement j = judge_output(got.outputs.o, expected.o, unit_of(c).request.o_dtype, std::max(c.Sq, c.Sk));
         rate(c, j);
-        if (j.wrong.empty() && !got.outputs.lse.values.empty() && !expected.lse.values.empty()) j.wrong = judge_lse(got.outputs.lse, expected.lse, scale).wrong;
+        if (j.wrong.empty() && !got.outputs.lse.values.empty() && !expected.lse.values.empty())
+            j.wrong = judge_lse(got.outputs.lse, expected.lse, scale).wrong;
         if (!j.wrong.empty()) failed(c, j.wrong);
     }
 
@@ -270,6 +324,7 @@ private:
     const std::shared_ptr<const ir::Specification> spec_;
     const ir::Request request_;
     const CheckOptions& options_;
+    std::vector<ir::ScalarOutput> lse_; ///< of the Variant, where the text returns none
     CheckReport report_;
     CheckPlan plan_;
     std::unique_ptr<Gpu> gpu_;
@@ -278,7 +333,8 @@ private:
 
 } // namespace
 
-CheckReport check(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request, const CheckOptions& options) {
+CheckReport check(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
+                  const CheckOptions& options) {
     return Checker(specification, request, options).run();
 }
 

@@ -14,7 +14,10 @@ std::string refused(const ir::launch::Plan& plan, const ir::launch::Sizes& sizes
     for (const auto& c : plan.conditions) {
         const auto l = c.left.evaluate(sizes), r = c.right.evaluate(sizes);
         using Kind = ir::launch::Condition::Kind;
-        const bool holds = l && r && (c.kind == Kind::Equal ? *l == *r : c.kind == Kind::AtLeast ? *l >= *r : *r != 0 && *l % *r == 0);
+        const bool holds = l && r &&
+                           (c.kind == Kind::Equal     ? *l == *r
+                            : c.kind == Kind::AtLeast ? *l >= *r
+                                                      : *r != 0 && *l % *r == 0);
         if (!holds) return "the launch needs " + c.text;
     }
     for (std::size_t k = 0; k < plan.operands.size(); ++k)
@@ -22,7 +25,8 @@ std::string refused(const ir::launch::Plan& plan, const ir::launch::Sizes& sizes
             const auto least = plan.operands[k].least[a].evaluate(sizes);
             const std::int64_t size = sizes.operand[k][a];
             const bool repeated = size == 1 && a < plan.operands[k].broadcast.size() && plan.operands[k].broadcast[a];
-            if (!least || (size < *least && !repeated)) return "operand `" + plan.operands[k].name + "` is too short along axis " + std::to_string(a);
+            if (!least || (size < *least && !repeated))
+                return "operand `" + plan.operands[k].name + "` is too short along axis " + std::to_string(a);
         }
     return "";
 }
@@ -86,7 +90,8 @@ Outcome<void> Gpu::once(const Loaded& kernel, Image& image, std::byte poison, st
         shape.shared_bytes = static_cast<unsigned>(e.shared_bytes);
         for (std::size_t a = 0; a < 3; ++a) {
             const auto grid = e.grid[a].evaluate(sizes);
-            if (!grid || *grid < 0 || *grid > 0x7fffffff) return Fault{"launch", "the grid of these sizes is too large"};
+            if (!grid || *grid < 0 || *grid > 0x7fffffff)
+                return Fault{"launch", "the grid of these sizes is too large"};
             shape.grid[a] = static_cast<unsigned>(*grid);
             shape.block[a] = static_cast<unsigned>(e.block[a]);
         }
@@ -99,11 +104,13 @@ Outcome<void> Gpu::once(const Loaded& kernel, Image& image, std::byte poison, st
     if (auto done = (*memory)->download(after.data(), after.size(), stream); !done) return done;
     if (auto done = (*workspace)->download(guard.data(), kGuard, stream, bytes); !done) return done;
     if (auto done = stream_->synchronise(); !done) return done;
-    if (std::any_of(guard.begin(), guard.end(), [](std::byte b) { return b != kWorkspaceFill; })) return Fault{"launch", "the launch wrote behind its workspace"};
+    if (std::any_of(guard.begin(), guard.end(), [](std::byte b) { return b != kWorkspaceFill; }))
+        return Fault{"launch", "the launch wrote behind its workspace"};
     return {};
 }
 
-Outcome<Launched> Gpu::run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit, const Case& c, const std::vector<ir::Argument>& inputs,
+Outcome<Launched> Gpu::run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit,
+                           const Case& c, const std::vector<ir::Argument>& inputs,
                            const std::vector<std::int64_t>& out_shape, int launches) {
     constexpr std::byte first{0x7B}, second{0xA6};
     Image image(specification, unit, c, inputs, kernel.plan, out_shape);

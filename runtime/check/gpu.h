@@ -27,8 +27,9 @@ public:
     Outcome<Loaded> load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const;
     /// Two launches of a case under two poisons, or one. Faults: "launch" where the plan's conditions don't hold, and
     /// those of the driver.
-    Outcome<Launched> run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit, const Case& c, const std::vector<ir::Argument>& inputs,
-                          const std::vector<std::int64_t>& out_shape, int launches);
+    Outcome<Launched> run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit, const Case& c,
+                          const std::vector<ir::Argument>& inputs, const std::vector<std::int64_t>& out_shape,
+                          int launches);
     const Device& device() const { return context_->device(); }
 
 private:

@@ -19,7 +19,9 @@ constexpr std::byte kGuardFill{0xC3};
 constexpr std::byte kNoNumber{0xFF}; // all ones is a NaN in every floating type, and -1 as an integer
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-Lay written_lay(Lay lay) { return lay == Lay::SharedBatch ? Lay::Heads : lay == Lay::SharedHeads ? Lay::Rows : lay; }
+Lay written_lay(Lay lay) {
+    return lay == Lay::SharedBatch ? Lay::Heads : lay == Lay::SharedHeads ? Lay::Rows : lay;
+}
 
 } // namespace
 
@@ -59,7 +61,10 @@ Image::Placed Image::strided(std::vector<std::int64_t> shape, DType dtype, Lay l
     if (lay == Lay::SharedBatch) p.stride[0] = 0;
     if (lay == Lay::SharedHeads) p.stride = {S * D, 0, D, 1};
     // As far as the strides reach, and for padded ones to the end of the padding.
-    const std::int64_t elements = lay == Lay::Padded ? B * p.stride[0] : lay == Lay::SharedBatch ? H * S * D : lay == Lay::SharedHeads ? B * S * D : B * H * S * D;
+    const std::int64_t elements = lay == Lay::Padded        ? B * p.stride[0]
+                                  : lay == Lay::SharedBatch ? H * S * D
+                                  : lay == Lay::SharedHeads ? B * S * D
+                                                            : B * H * S * D;
     p.extent = elements * ir::size_in_bytes(dtype);
     p.at = reserve(p.extent, output ? std::byte{0} : kNoNumber, name);
     return p;
@@ -81,7 +86,8 @@ void Image::blank_rows(const Placed& to, const Case& c) {
     });
 }
 
-void Image::operands(const ir::Specification& specification, const Case& c, const std::vector<ir::Argument>& inputs, const ir::launch::Plan& plan) {
+void Image::operands(const ir::Specification& specification, const Case& c, const std::vector<ir::Argument>& inputs,
+                     const ir::launch::Plan& plan) {
     const auto& known = specification.inputs();
     for (const ir::launch::Operand& o : plan.operands) {
         Operand out;
@@ -108,7 +114,8 @@ void Image::operands(const ir::Specification& specification, const Case& c, cons
     }
 }
 
-Image::Image(const ir::Specification& specification, const Unit& unit, const Case& c, const std::vector<ir::Argument>& inputs, const ir::launch::Plan& plan,
+Image::Image(const ir::Specification& specification, const Unit& unit, const Case& c,
+             const std::vector<ir::Argument>& inputs, const ir::launch::Plan& plan,
              const std::vector<std::int64_t>& out_shape)
     : case_(c) {
     const ir::Request& r = unit.request;
@@ -124,17 +131,21 @@ Image::Image(const ir::Specification& specification, const Unit& unit, const Cas
         blank_rows(k_, c);
         if (inputs[2]) blank_rows(v_, c);
         lengths_ = reserve(4 * c.B, kNoNumber, "seq_lens_k");
-        for (std::int64_t b = 0; b < c.B; ++b) encode(static_cast<double>(c.length(b)), DType::I32, &bytes_[static_cast<std::size_t>(lengths_ + 4 * b)]);
+        for (std::int64_t b = 0; b < c.B; ++b)
+            encode(static_cast<double>(c.length(b)), DType::I32, &bytes_[static_cast<std::size_t>(lengths_ + 4 * b)]);
     }
     operands(specification, c, inputs, plan);
     o_ = strided(out_shape, r.o_dtype, written_lay(c.q), "o", true);
     if (plan.writes_lse) {
-        lse_ = strided({out_shape[0], out_shape[1], out_shape[2], 1}, r.o_dtype == DType::F64 ? DType::F64 : DType::F32, written_lay(c.q), "lse", true);
+        lse_ = strided({out_shape[0], out_shape[1], out_shape[2], 1}, r.o_dtype == DType::F64 ? DType::F64 : DType::F32,
+                       written_lay(c.q), "lse", true);
     }
     writable_.assign(bytes_.size(), false);
     for (const Placed* p : {&o_, &lse_})
         if (p->at >= 0)
-            each(*p, [&](std::size_t, std::size_t offset) { std::fill_n(writable_.begin() + static_cast<std::ptrdiff_t>(offset), ir::size_in_bytes(p->dtype), true); });
+            each(*p, [&](std::size_t, std::size_t offset) {
+                std::fill_n(writable_.begin() + static_cast<std::ptrdiff_t>(offset), ir::size_in_bytes(p->dtype), true);
+            });
 }
 
 void Image::poison(std::byte pattern) {
@@ -143,7 +154,9 @@ void Image::poison(std::byte pattern) {
 }
 
 ir::abi::cb_args Image::bind(std::uint64_t address, std::uint64_t workspace) const {
-    const auto pointer = [&](std::int64_t at) { return at < 0 ? nullptr : reinterpret_cast<void*>(address + static_cast<std::uint64_t>(at)); };
+    const auto pointer = [&](std::int64_t at) {
+        return at < 0 ? nullptr : reinterpret_cast<void*>(address + static_cast<std::uint64_t>(at));
+    };
     const auto tensor = [&](const Placed& p) -> ir::abi::cb_tensor {
         if (p.at < 0) return {};
         return {pointer(p.at), p.stride[0], p.stride[2], p.stride[1]};
@@ -199,12 +212,14 @@ std::string Image::disturbed(const std::vector<std::byte>& after) const {
         std::int64_t begin = 0;
         for (const auto& [at, name] : zones_)
             if (at <= static_cast<std::int64_t>(n)) zone = name, begin = at;
-        return fmt::format("the launch changed byte {} {}{}", static_cast<std::int64_t>(n) - begin, zone.compare(0, 3, "beh") == 0 || zone.compare(0, 3, "bef") == 0 ? "" : "of ", zone);
+        return fmt::format("the launch changed byte {} {}{}", static_cast<std::int64_t>(n) - begin,
+                           zone.compare(0, 3, "beh") == 0 || zone.compare(0, 3, "bef") == 0 ? "" : "of ", zone);
     }
     return "";
 }
 
-std::string Image::unequal(const std::vector<std::byte>& one, std::byte first, const std::vector<std::byte>& two, std::byte second) const {
+std::string Image::unequal(const std::vector<std::byte>& one, std::byte first, const std::vector<std::byte>& two,
+                           std::byte second) const {
     std::string wrong;
     for (const Placed* p : {&o_, &lse_}) {
         if (p->at < 0) continue;
@@ -213,8 +228,10 @@ std::string Image::unequal(const std::vector<std::byte>& one, std::byte first, c
         each(*p, [&](std::size_t n, std::size_t offset) {
             if (!wrong.empty() || std::memcmp(&one[offset], &two[offset], size) == 0) return;
             bool untouched = true;
-            for (std::size_t k = 0; k < size; ++k) untouched = untouched && one[offset + k] == first && two[offset + k] == second;
-            wrong = fmt::format("element {} of {} {}", n, name, untouched ? "was not written" : "differs between two launches");
+            for (std::size_t k = 0; k < size; ++k)
+                untouched = untouched && one[offset + k] == first && two[offset + k] == second;
+            wrong = fmt::format("element {} of {} {}", n, name,
+                                untouched ? "was not written" : "differs between two launches");
         });
     }
     return wrong;

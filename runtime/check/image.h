@@ -10,7 +10,8 @@ namespace cubridge::runtime {
 class Image {
 public:
     /// Lays out a case for a kernel of `unit`'s dtypes. Offsets only: addresses come with bind().
-    Image(const ir::Specification& specification, const Unit& unit, const Case& c, const std::vector<ir::Argument>& inputs, const ir::launch::Plan& plan,
+    Image(const ir::Specification& specification, const Unit& unit, const Case& c,
+          const std::vector<ir::Argument>& inputs, const ir::launch::Plan& plan,
           const std::vector<std::int64_t>& out_shape);
 
     const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -23,7 +24,8 @@ public:
     /// What a launch left of the image: the first byte changed that is no output's, in words; empty: none.
     std::string disturbed(const std::vector<std::byte>& after) const;
     /// The outputs of two launches, whose poisons were `first` and `second`: elements not written, or not the same.
-    std::string unequal(const std::vector<std::byte>& one, std::byte first, const std::vector<std::byte>& two, std::byte second) const;
+    std::string unequal(const std::vector<std::byte>& one, std::byte first, const std::vector<std::byte>& two,
+                        std::byte second) const;
     Outputs outputs(const std::vector<std::byte>& after) const;
 
 private:
@@ -37,7 +39,8 @@ private:
     Placed strided(std::vector<std::int64_t> shape, ir::DType dtype, Lay lay, const char* name, bool output);
     void write(const Placed& to, const ir::Array& from);
     void blank_rows(const Placed& to, const Case& c);
-    void operands(const ir::Specification& specification, const Case& c, const std::vector<ir::Argument>& inputs, const ir::launch::Plan& plan);
+    void operands(const ir::Specification& specification, const Case& c, const std::vector<ir::Argument>& inputs,
+                  const ir::launch::Plan& plan);
     template <class F> static void each(const Placed& p, F f); ///< f(element number, byte offset)
 
     std::vector<std::byte> bytes_;

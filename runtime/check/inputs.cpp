@@ -16,19 +16,26 @@ using ir::Input;
 
 class Drawer {
 public:
-    Drawer(const Unit& unit, const Case& c, std::uint64_t seed) : request_(unit.request), case_(c), random_(seed * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(c.number) * 7919 + static_cast<std::uint64_t>(c.tame)) {}
+    Drawer(const Unit& unit, const Case& c, std::uint64_t seed)
+        : request_(unit.request), case_(c),
+          random_(seed * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(c.number) * 7919 +
+                  static_cast<std::uint64_t>(c.tame)) {}
 
     Array main(const Input& x, std::vector<std::int64_t> shape) {
         Array a = blank(x.role == Input::Role::Query ? request_.q_dtype : request_.kv_dtype, std::move(shape));
         const std::int64_t width = a.shape[3], rows = a.shape[2];
-        const std::int64_t needle = static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, rows)));
+        const std::int64_t needle =
+            static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, rows)));
         for (std::size_t n = 0; n < a.values.size(); ++n) {
-            const std::int64_t row = static_cast<std::int64_t>(n) / width % rows, column = static_cast<std::int64_t>(n) % width;
+            const std::int64_t row = static_cast<std::int64_t>(n) / width % rows,
+                               column = static_cast<std::int64_t>(n) % width;
             double v = normal_(random_);
             if (case_.contents == Contents::Loud && x.role == Input::Role::Query) v *= 6;
             if (case_.contents == Contents::OneHot && x.role == Input::Role::Value) v = row % width == column ? 1 : 0;
             // The needle, and the keys at both ends of every row, score far above the rest.
-            if (case_.contents == Contents::Needles && x.role == Input::Role::Key && (row == needle || row == 0 || row == rows - 1)) v *= 4;
+            if (case_.contents == Contents::Needles && x.role == Input::Role::Key &&
+                (row == needle || row == 0 || row == rows - 1))
+                v *= 4;
             a.values[n] = rounded(v, a.dtype);
         }
         return share(x, std::move(a));
@@ -40,27 +47,39 @@ public:
         const Integers style = case_.tame >= 2 && !ir::is_float(x.dtype) ? Integers::Descent : case_.integers;
         for (std::size_t n = 0; n < a.values.size(); ++n) {
             const std::int64_t at = static_cast<std::int64_t>(n) % row;
-            if (x.dtype == DType::Bool) a.values[n] = static_cast<double>(below(2));
-            else if (ir::is_float(x.dtype)) a.values[n] = rounded(normal_(random_), x.dtype);
-            else a.values[n] = integer(style, at);
+            if (x.dtype == DType::Bool)
+                a.values[n] = static_cast<double>(below(2));
+            else if (ir::is_float(x.dtype))
+                a.values[n] = rounded(normal_(random_), x.dtype);
+            else
+                a.values[n] = integer(style, at);
         }
         if (style == Integers::Sorted && !ir::is_float(x.dtype))
-            for (std::size_t n = 0; n + static_cast<std::size_t>(row) <= a.values.size(); n += static_cast<std::size_t>(row))
-                std::sort(a.values.begin() + static_cast<std::ptrdiff_t>(n), a.values.begin() + static_cast<std::ptrdiff_t>(n) + row);
+            for (std::size_t n = 0; n + static_cast<std::size_t>(row) <= a.values.size();
+                 n += static_cast<std::size_t>(row))
+                std::sort(a.values.begin() + static_cast<std::ptrdiff_t>(n),
+                          a.values.begin() + static_cast<std::ptrdiff_t>(n) + row);
         return a;
     }
 
     Array scalar(const Input& x) {
         Array a = blank(x.dtype, {});
         const bool bound = x.fate == Input::Fate::Bound;
-        if (x.dtype == DType::Bool) a.values[0] = static_cast<double>(below(2));
-        else if (ir::is_float(x.dtype)) a.values[0] = rounded(bound ? x.value * (0.5 + 0.25 * static_cast<double>(below(4))) : 0.25 + static_cast<double>(below(8)) / 4, x.dtype);
-        else a.values[0] = case_.tame >= 2 && bound ? x.value : std::max(0.0, integer(Integers::Edges, 0));
+        if (x.dtype == DType::Bool)
+            a.values[0] = static_cast<double>(below(2));
+        else if (ir::is_float(x.dtype))
+            a.values[0] = rounded(bound ? x.value * (0.5 + 0.25 * static_cast<double>(below(4)))
+                                        : 0.25 + static_cast<double>(below(8)) / 4,
+                                  x.dtype);
+        else
+            a.values[0] = case_.tame >= 2 && bound ? x.value : std::max(0.0, integer(Integers::Edges, 0));
         return a;
     }
 
 private:
-    std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, n))); }
+    std::int64_t below(std::int64_t n) {
+        return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, n)));
+    }
 
     static Array blank(DType type, std::vector<std::int64_t> shape) {
         std::size_t n = 1;
@@ -83,11 +102,13 @@ private:
     // Memory that is read through a stride of 0 holds one copy: all see its first.
     Array share(const Input& x, Array a) {
         const Lay lay = x.role == Input::Role::Query ? case_.q : case_.kv;
-        const std::size_t head = static_cast<std::size_t>(a.shape[2] * a.shape[3]), batch = head * static_cast<std::size_t>(a.shape[1]);
+        const std::size_t head = static_cast<std::size_t>(a.shape[2] * a.shape[3]),
+                          batch = head * static_cast<std::size_t>(a.shape[1]);
         if (lay == Lay::SharedBatch)
             for (std::size_t n = batch; n < a.values.size(); ++n) a.values[n] = a.values[n % batch];
         if (lay == Lay::SharedHeads)
-            for (std::size_t n = 0; n < a.values.size(); ++n) a.values[n] = a.values[n / batch * batch + n % batch % head];
+            for (std::size_t n = 0; n < a.values.size(); ++n)
+                a.values[n] = a.values[n / batch * batch + n % batch % head];
         return a;
     }
 
@@ -99,7 +120,8 @@ private:
 
 } // namespace
 
-std::vector<ir::Argument> draw_inputs(const ir::Specification& specification, const Unit& unit, const Case& c, std::uint64_t seed) {
+std::vector<ir::Argument> draw_inputs(const ir::Specification& specification, const Unit& unit, const Case& c,
+                                      std::uint64_t seed) {
     const ir::Scalar& scalar = specification.scalar();
     const auto dims = dims_of_request(specification, c, unit.request, c.Sk);
     Drawer draw(unit, c, seed);
@@ -111,9 +133,12 @@ std::vector<ir::Argument> draw_inputs(const ir::Specification& specification, co
         if (given && dims) {
             auto shape = sizes_of(scalar, scalar.shapes[k], *dims);
             if (x.role == Input::Role::Query) shape[2] = c.Sq;
-            if (x.role == Input::Role::Scalar) a = draw.scalar(x);
-            else if (x.role == Input::Role::Tensor) a = draw.tensor(x, std::move(shape));
-            else a = draw.main(x, std::move(shape));
+            if (x.role == Input::Role::Scalar)
+                a = draw.scalar(x);
+            else if (x.role == Input::Role::Tensor)
+                a = draw.tensor(x, std::move(shape));
+            else
+                a = draw.main(x, std::move(shape));
         }
         out.push_back(std::move(a));
     }

@@ -71,7 +71,8 @@ Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std
             once = std::max(once, std::fabs(rounded(exact.values[n], type) - exact.values[n]));
         }
         double baseline = std::max(once, ulp(largest, type) / 2);
-        if (bounds.positions) baseline += std::ldexp(largest, -24) * static_cast<double>(std::max<std::int64_t>(16, reach));
+        if (bounds.positions)
+            baseline += std::ldexp(largest, -24) * static_cast<double>(std::max<std::int64_t>(16, reach));
         for (std::size_t n = begin; n < begin + width; ++n) {
             const double e = exact.values[n], g = got.values[n];
             // Beyond the largest number of the type the exact value is an infinity too.
@@ -84,13 +85,16 @@ Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std
             const double off = std::fabs(g - e), ratio = off / baseline;
             error2 += off * off;
             norm2 += e * e;
-            if (ratio > 2 && j.wrong.empty()) j.wrong = differs("o", exact, n, g, e) + fmt::format(", {:.2f} times the baseline's error", ratio);
+            if (ratio > 2 && j.wrong.empty())
+                j.wrong = differs("o", exact, n, g, e) + fmt::format(", {:.2f} times the baseline's error", ratio);
             j.ratio = std::max(j.ratio, ratio);
         }
     }
     const double l2 = norm2 > 0 ? std::sqrt(error2 / norm2) : error2 > 0 ? std::numeric_limits<double>::infinity() : 0;
-    const double limit = bounds.positions ? std::max(bounds.l2, std::ldexp(1.0, -24) * static_cast<double>(reach)) : bounds.l2;
-    if (l2 > limit && j.wrong.empty()) j.wrong = fmt::format("o as a whole is off by {:.3g} (relative L2), {:.3g} is allowed", l2, limit);
+    const double limit =
+        bounds.positions ? std::max(bounds.l2, std::ldexp(1.0, -24) * static_cast<double>(reach)) : bounds.l2;
+    if (l2 > limit && j.wrong.empty())
+        j.wrong = fmt::format("o as a whole is off by {:.3g} (relative L2), {:.3g} is allowed", l2, limit);
     return j;
 }
 
@@ -99,7 +103,8 @@ Judgement judge_lse(const Array& got, const Array& exact, double scale) {
     if (!comparable("lse", got, exact, j)) return j;
     for (std::size_t n = 0; n < exact.values.size(); ++n) {
         const double e = exact.values[n] * scale, g = got.values[n];
-        const bool fine = same_kind(g, e) && (!std::isfinite(e) || std::fabs(g - e) <= 1e-5 * std::max(1.0, std::fabs(e)));
+        const bool fine =
+            same_kind(g, e) && (!std::isfinite(e) || std::fabs(g - e) <= 1e-5 * std::max(1.0, std::fabs(e)));
         if (!fine && j.wrong.empty()) j.wrong = differs("lse", exact, n, g, e);
     }
     return j;
@@ -108,7 +113,8 @@ Judgement judge_lse(const Array& got, const Array& exact, double scale) {
 Judgement judge_exact(const Array& got, const Array& exact, double tolerance) {
     Judgement j;
     if (!comparable("the output", got, exact, j)) return j;
-    const std::size_t width = exact.shape.empty() ? 1 : std::max<std::size_t>(1, static_cast<std::size_t>(exact.shape.back()));
+    const std::size_t width =
+        exact.shape.empty() ? 1 : std::max<std::size_t>(1, static_cast<std::size_t>(exact.shape.back()));
     for (std::size_t begin = 0; begin < exact.values.size(); begin += width) {
         double largest = 1;
         for (std::size_t n = begin; n < std::min(begin + width, exact.values.size()); ++n)
@@ -116,7 +122,9 @@ Judgement judge_exact(const Array& got, const Array& exact, double tolerance) {
         for (std::size_t n = begin; n < std::min(begin + width, exact.values.size()); ++n) {
             const double e = exact.values[n], g = got.values[n];
             const bool same = same_kind(g, e);
-            const double ratio = !same ? std::numeric_limits<double>::infinity() : std::isfinite(e) ? std::fabs(g - e) / (tolerance * largest) : 0;
+            const double ratio = !same              ? std::numeric_limits<double>::infinity()
+                                 : std::isfinite(e) ? std::fabs(g - e) / (tolerance * largest)
+                                                    : 0;
             if (ratio > 1 && j.wrong.empty()) j.wrong = differs("output", exact, n, g, e);
             j.ratio = std::max(j.ratio, ratio);
         }

@@ -2,28 +2,46 @@
 #include "runtime/check/kernels.h"
 #include "cubridge/ir/generic.h"
 #include "runtime/check/pool.h"
+#include <mutex>
 
 namespace cubridge::runtime {
 
 namespace {
 
-void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request, const CheckOptions& options) {
+// What a Variant adds is built in the specification's own pool of expressions, which takes one thread at a time.
+class Printer {
+public:
+    ir::Result<ir::GenericKernel> operator()(const ir::Specification& specification, const ir::Request& request,
+                                             bool f64) {
+        const std::lock_guard<std::mutex> hold(mutex_);
+        return ir::generic_kernel(specification, request, f64);
+    }
+
+private:
+    std::mutex mutex_;
+};
+
+void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>& specification,
+                const ir::Request& request, const CheckOptions& options, Printer& print) {
     AdaptOptions how;
+    how.printer = [&](const ir::Specification& s, const ir::Request& r) { return print(s, r, false); };
     how.compiler = options.compiler;
     how.store = options.store;
     how.locks = options.locks;
     how.workers = 1 << 10; // the threads here are the limit
     Report report = adapt(specification, request, how);
     if (!report.artifact) {
-        out.error = report.error ? *report.error : ir::Error{"internal", "adapting gave neither a kernel nor a reason", {}, ""};
+        out.error =
+            report.error ? *report.error : ir::Error{"internal", "adapting gave neither a kernel nor a reason", {}, ""};
         return;
     }
     out.cubin = std::move(report.artifact->cubin);
     out.plan = std::move(report.artifact->plan);
 }
 
-void exact(UnitKernels& out, const ir::Specification& specification, const ir::Request& request, const CheckOptions& options) {
-    auto printed = ir::generic_kernel(specification, request, true);
+void exact(UnitKernels& out, const ir::Specification& specification, const ir::Request& request,
+           const CheckOptions& options, Printer& print) {
+    auto printed = print(specification, request, true);
     if (!printed) {
         out.error = printed.error();
         return;
@@ -33,7 +51,8 @@ void exact(UnitKernels& out, const ir::Specification& specification, const ir::R
     job.arch = request.arch;
     auto compiled = options.compiler->compile(job);
     if (!compiled) {
-        out.error = ir::Error{compiled.fault().kind, "the float64 build: " + compiled.fault().message, {}, compiled.fault().detail};
+        out.error = ir::Error{
+            compiled.fault().kind, "the float64 build: " + compiled.fault().message, {}, compiled.fault().detail};
         return;
     }
     out.cubin64 = std::move(compiled->cubin);
@@ -48,14 +67,19 @@ Unit in_float64(const Unit& unit) {
     return out;
 }
 
-std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specification>& specification, const std::vector<Unit>& units, const std::string& arch, const CheckOptions& options) {
+std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specification>& specification,
+                                      const std::vector<Unit>& units, const std::string& arch,
+                                      const CheckOptions& options) {
     std::vector<UnitKernels> out(units.size());
     std::vector<UnitKernels> exact_builds(units.size());
+    Printer print;
     parallel(2 * units.size(), options.threads, [&](std::size_t n) {
         Unit unit = n % 2 == 0 ? units[n / 2] : in_float64(units[n / 2]);
         unit.request.arch = arch;
-        if (n % 2 == 0) production(out[n / 2], specification, unit.request, options);
-        else exact(exact_builds[n / 2], *specification, unit.request, options);
+        if (n % 2 == 0)
+            production(out[n / 2], specification, unit.request, options, print);
+        else
+            exact(exact_builds[n / 2], *specification, unit.request, options, print);
     });
     for (std::size_t n = 0; n < units.size(); ++n) {
         out[n].cubin64 = std::move(exact_builds[n].cubin64);

@@ -16,6 +16,8 @@ struct UnitKernels {
 Unit in_float64(const Unit& unit);
 
 /// Makes and compiles both builds of every unit on `options.threads` threads, the first through adapt().
-std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specification>& specification, const std::vector<Unit>& units, const std::string& arch, const CheckOptions& options);
+std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specification>& specification,
+                                      const std::vector<Unit>& units, const std::string& arch,
+                                      const CheckOptions& options);
 
 } // namespace cubridge::runtime

@@ -7,7 +7,8 @@
 
 namespace cubridge::runtime {
 
-std::vector<std::vector<int>> pairwise(const std::vector<int>& levels, int most, std::uint64_t seed, const std::function<bool(const std::vector<int>&)>& allowed) {
+std::vector<std::vector<int>> pairwise(const std::vector<int>& levels, int most, std::uint64_t seed,
+                                       const std::function<bool(const std::vector<int>&)>& allowed) {
     constexpr int kTries = 64; // candidates a row
     using Pair = std::array<int, 4>;
     std::mt19937_64 random(seed);
@@ -21,7 +22,8 @@ std::vector<std::vector<int>> pairwise(const std::vector<int>& levels, int most,
     const auto gain = [&](const std::vector<int>& row) {
         int g = 0;
         for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t b = a + 1; b < n; ++b) g += static_cast<int>(open.count({static_cast<int>(a), row[a], static_cast<int>(b), row[b]}));
+            for (std::size_t b = a + 1; b < n; ++b)
+                g += static_cast<int>(open.count({static_cast<int>(a), row[a], static_cast<int>(b), row[b]}));
         return g;
     };
     std::set<std::vector<int>> taken;
@@ -33,7 +35,8 @@ std::vector<std::vector<int>> pairwise(const std::vector<int>& levels, int most,
             std::vector<int> row;
             for (const int l : levels) row.push_back(below(l));
             if (!open.empty() && t % 2 == 0) { // half of the candidates start from a pair that is wanted
-                const auto at = std::next(open.begin(), below(static_cast<int>(std::min<std::size_t>(open.size(), 4096))));
+                const auto at =
+                    std::next(open.begin(), below(static_cast<int>(std::min<std::size_t>(open.size(), 4096))));
                 row[static_cast<std::size_t>((*at)[0])] = (*at)[1];
                 row[static_cast<std::size_t>((*at)[2])] = (*at)[3];
             }
@@ -42,7 +45,8 @@ std::vector<std::vector<int>> pairwise(const std::vector<int>& levels, int most,
         }
         if (best.empty()) break;
         for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t b = a + 1; b < n; ++b) open.erase({static_cast<int>(a), best[a], static_cast<int>(b), best[b]});
+            for (std::size_t b = a + 1; b < n; ++b)
+                open.erase({static_cast<int>(a), best[a], static_cast<int>(b), best[b]});
         taken.insert(best);
         rows.push_back(std::move(best));
     }

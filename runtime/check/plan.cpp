@@ -14,7 +14,8 @@ namespace {
 using ir::Request;
 
 // Lengths by class: one level of the covering each; the members of a class take turns.
-const std::vector<std::vector<std::int64_t>> kLengths = {{1, 2}, {15, 16, 17, 31, 32, 33}, {63, 64, 65}, {127, 128, 129}, {255, 256, 257, 511, 512, 513, 1000}};
+const std::vector<std::vector<std::int64_t>> kLengths = {
+    {1, 2}, {15, 16, 17, 31, 32, 33}, {63, 64, 65}, {127, 128, 129}, {255, 256, 257, 511, 512, 513, 1000}};
 constexpr std::array<int, 5> kGroups = {4, 1, 5, 7, 8};
 constexpr std::array<std::pair<int, int>, 3> kSmallDims = {{{8, 8}, {16, 8}, {8, 16}}};
 constexpr int kRealCases = 4;
@@ -28,11 +29,17 @@ public:
         units();
         if (plan_.units.empty()) {
             const auto& facts = scalar_.facts;
-            return ir::Error{"domain", "no sizes to check satisfy what the text demands", {}, facts.empty() ? "" : "it demands " + facts.front().text};
+            return ir::Error{"domain",
+                             "no sizes to check satisfy what the text demands",
+                             {},
+                             facts.empty() ? "" : "it demands " + facts.front().text};
         }
-        const int real = static_cast<int>(std::count_if(plan_.units.begin(), plan_.units.end(), [](const Unit& u) { return u.real; }));
+        const int real = static_cast<int>(
+            std::count_if(plan_.units.begin(), plan_.units.end(), [](const Unit& u) { return u.real; }));
         const int small = static_cast<int>(plan_.units.size()) - real;
-        const int at_real = options_.small && small > 0 ? 0 : small == 0 ? options_.cases : std::min(kRealCases, options_.cases / 2);
+        const int at_real = options_.small && small > 0 ? 0
+                            : small == 0                ? options_.cases
+                                                        : std::min(kRealCases, options_.cases / 2);
         cases(0, small, options_.cases - at_real);
         cases(small, real, at_real);
         return std::move(plan_);
@@ -83,24 +90,33 @@ private:
         return possible(r);
     }
 
-    bool lse_known() const { return spec_.outputs() == 2 || (spec_.variant() != nullptr && spec_.variant()->lse != nullptr); }
+    bool lse_known() const {
+        const ir::Variant* v = spec_.variant();
+        return spec_.outputs() == 2 ||
+               (v != nullptr && v->parts.size() == 1 && v->parts[0].weights.kind == ir::Weights::Kind::Softmax);
+    }
 
-    // What empty rows give is the text's NaN or zero: ZERO can be judged. Anything else of them can't be told from outside.
+    // What empty rows give is the text's NaN or zero: ZERO can be judged. Anything else of them can't be told from
+    // outside.
     bool zero_known() const {
         if (spec_.variant() == nullptr) return false;
         return std::all_of(spec_.variant()->parts.begin(), spec_.variant()->parts.end(), [](const ir::Part& p) {
-            return p.empty == ir::Part::Empty::Never || p.empty == ir::Part::Empty::Zero || p.empty == ir::Part::Empty::NaN;
+            return p.empty == ir::Part::Empty::Never || p.empty == ir::Part::Empty::Zero ||
+                   p.empty == ir::Part::Empty::NaN;
         });
     }
 
     void units() {
         std::vector<int> groups(kGroups.begin(), kGroups.end());
-        if (request_.group > 0 && std::find(groups.begin(), groups.end(), request_.group) == groups.end()) groups.insert(groups.begin(), request_.group);
+        if (request_.group > 0 && std::find(groups.begin(), groups.end(), request_.group) == groups.end())
+            groups.insert(groups.begin(), request_.group);
         const auto vary = [&](Request& r, int turn) { // what a kernel is asked for besides its sizes, in turns
             if (request_.rows == Request::Rows::AsWritten && turn % 2 == 1) r.rows = Request::Rows::Tail;
             if (!possible(r)) r.rows = r.rows == Request::Rows::Tail ? Request::Rows::AsWritten : Request::Rows::Tail;
-            if (request_.empty_rows == Request::EmptyRows::AsWritten && zero_known() && turn % 3 == 2) r.empty_rows = Request::EmptyRows::Zero;
-            if (request_.lse == Request::Lse::None && lse_known() && turn % 3 != 0) r.lse = turn % 2 == 0 ? Request::Lse::Natural : Request::Lse::Log2;
+            if (request_.empty_rows == Request::EmptyRows::AsWritten && zero_known() && turn % 3 == 2)
+                r.empty_rows = Request::EmptyRows::Zero;
+            if (request_.lse == Request::Lse::None && lse_known() && turn % 3 != 0)
+                r.lse = turn % 2 == 0 ? Request::Lse::Natural : Request::Lse::Log2;
         };
         int turn = 0;
         for (const int group : groups)
@@ -137,8 +153,19 @@ private:
         const bool real = plan_.units[static_cast<std::size_t>(first)].real;
         // The CPU alone evaluates up to 65 keys, and the text at the real head dims not much more.
         const int classes = real || options_.small || !options_.driver ? 3 : static_cast<int>(kLengths.size());
-        const auto levels = std::vector<int>{count, classes, classes, 3, 2, static_cast<int>(Lay::Count), static_cast<int>(Lay::Count), static_cast<int>(Contents::Count), static_cast<int>(Integers::Count), 2, 2};
-        const auto rows = pairwise(levels, most, options_.seed + static_cast<std::uint64_t>(first), [&](const std::vector<int>& row) { return make(row, first, 0).has_value(); });
+        const auto levels = std::vector<int>{count,
+                                             classes,
+                                             classes,
+                                             3,
+                                             2,
+                                             static_cast<int>(Lay::Count),
+                                             static_cast<int>(Lay::Count),
+                                             static_cast<int>(Contents::Count),
+                                             static_cast<int>(Integers::Count),
+                                             2,
+                                             2};
+        const auto rows = pairwise(levels, most, options_.seed + static_cast<std::uint64_t>(first),
+                                   [&](const std::vector<int>& row) { return make(row, first, 0).has_value(); });
         int turn = 0;
         for (const auto& row : rows)
             for (int tries = 0; tries < 8; ++tries, ++turn)
@@ -167,7 +194,10 @@ private:
         if (!c.small() && c.Hq > 8 && scalar_.heads == 0) c.Hk = 1, c.Hq = r.group;
         if (at(4) == 1) // lengths of their own: one short, whole or less than the queries, none or half
             for (std::int64_t b = 0; b < c.B; ++b)
-                c.kv_len.push_back(b == 0 ? std::max<std::int64_t>(1, c.Sk - 1) : b == 1 ? (tail ? std::min<std::int64_t>(c.Sk, c.Sq / 2) : c.Sk) : turn % 2 == 0 ? 0 : (c.Sk + 1) / 2);
+                c.kv_len.push_back(b == 0          ? std::max<std::int64_t>(1, c.Sk - 1)
+                                   : b == 1        ? (tail ? std::min<std::int64_t>(c.Sk, c.Sq / 2) : c.Sk)
+                                   : turn % 2 == 0 ? 0
+                                                   : (c.Sk + 1) / 2);
         c.q = static_cast<Lay>(at(5));
         c.kv = static_cast<Lay>(at(6));
         c.contents = static_cast<Contents>(at(7));
@@ -187,11 +217,13 @@ private:
 
 } // namespace
 
-ir::Result<CheckPlan> make_check_plan(const ir::Specification& specification, const Request& request, const CheckOptions& options) {
+ir::Result<CheckPlan> make_check_plan(const ir::Specification& specification, const Request& request,
+                                      const CheckOptions& options) {
     return Planner(specification, request, options).run();
 }
 
-std::vector<std::string> plan_of_cases(const ir::Specification& specification, const Request& request, const CheckOptions& options) {
+std::vector<std::string> plan_of_cases(const ir::Specification& specification, const Request& request,
+                                       const CheckOptions& options) {
     std::vector<std::string> out;
     if (const auto plan = make_check_plan(specification, request, options))
         for (const Case& c : plan->cases) out.push_back(c.text(plan->units[static_cast<std::size_t>(c.unit)]));

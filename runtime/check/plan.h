@@ -13,6 +13,7 @@ struct CheckPlan {
 
 /// Pairwise over kernels, lengths, batch, layouts and contents; four cases at the real head dims. Deterministic.
 /// Errors: "domain" where no sizes satisfy what the text demands.
-ir::Result<CheckPlan> make_check_plan(const ir::Specification& specification, const ir::Request& request, const CheckOptions& options);
+ir::Result<CheckPlan> make_check_plan(const ir::Specification& specification, const ir::Request& request,
+                                      const CheckOptions& options);
 
 } // namespace cubridge::runtime

@@ -25,7 +25,8 @@ void parallel(std::size_t count, int threads, const std::function<void(std::size
             }
         }
     };
-    const std::size_t wanted = threads > 0 ? static_cast<std::size_t>(threads) : std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t wanted =
+        threads > 0 ? static_cast<std::size_t>(threads) : std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::thread> others;
     for (std::size_t k = 1; k < std::min(wanted, count); ++k) {
         try {

@@ -16,6 +16,7 @@ using Evaluate = std::function<ir::Result<std::vector<ir::Array>>(const std::vec
 
 /// `inputs` as draw_inputs() gives them. Rows that don't exist (rows are the tail, and there are fewer keys) give 0 and
 /// -inf; so do rows of NaN where the request wants empty rows to be zero. An LSE is natural, as the text has it.
-ir::Result<Outputs> reference(const ir::Specification& specification, const Unit& unit, const Case& c, const std::vector<ir::Argument>& inputs, const Evaluate& evaluate);
+ir::Result<Outputs> reference(const ir::Specification& specification, const Unit& unit, const Case& c,
+                              const std::vector<ir::Argument>& inputs, const Evaluate& evaluate);
 
 } // namespace cubridge::runtime

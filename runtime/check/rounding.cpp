@@ -41,7 +41,8 @@ std::uint32_t bits_of(double v, const Format& f) {
     if (v != v) return sign | ones << f.mantissa | ((1U << f.mantissa) - 1);
     const double a = std::fabs(v);
     if (std::isinf(a)) return sign | ones << f.mantissa;
-    if (a < std::ldexp(1.0, f.least)) return sign | static_cast<std::uint32_t>(a / std::ldexp(1.0, f.least - f.mantissa));
+    if (a < std::ldexp(1.0, f.least))
+        return sign | static_cast<std::uint32_t>(a / std::ldexp(1.0, f.least - f.mantissa));
     const int e = std::ilogb(a);
     const auto m = static_cast<std::uint32_t>(std::ldexp(a, f.mantissa - e)) - (1U << f.mantissa);
     return sign | static_cast<std::uint32_t>(e - f.least + 1) << f.mantissa | m;
@@ -49,9 +50,11 @@ std::uint32_t bits_of(double v, const Format& f) {
 
 double value_of(std::uint32_t bits, const Format& f) {
     const double sign = (bits >> (f.mantissa + f.exponent) & 1U) != 0 ? -1 : 1;
-    const std::uint32_t ones = (1U << f.exponent) - 1, m = bits & ((1U << f.mantissa) - 1), e = bits >> f.mantissa & ones;
+    const std::uint32_t ones = (1U << f.exponent) - 1, m = bits & ((1U << f.mantissa) - 1),
+                        e = bits >> f.mantissa & ones;
     if (e == ones && (f.infinite || m == (1U << f.mantissa) - 1))
-        return f.infinite && m == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+        return f.infinite && m == 0 ? sign * std::numeric_limits<double>::infinity()
+                                    : std::numeric_limits<double>::quiet_NaN();
     if (e == 0) return sign * std::ldexp(m, f.least - f.mantissa);
     return sign * std::ldexp(1.0 + std::ldexp(m, -f.mantissa), static_cast<int>(e) - 1 + f.least);
 }
@@ -77,7 +80,8 @@ double rounded(double value, DType type) {
     if (!std::isfinite(value)) return value;
     const double s = step(value, *f), r = std::nearbyint(value / s) * s;
     if (std::fabs(r) <= f->largest) return r;
-    return f->infinite ? std::copysign(std::numeric_limits<double>::infinity(), value) : std::numeric_limits<double>::quiet_NaN();
+    return f->infinite ? std::copysign(std::numeric_limits<double>::infinity(), value)
+                       : std::numeric_limits<double>::quiet_NaN();
 }
 
 void encode(double value, DType type, std::byte* to) {
@@ -116,7 +120,8 @@ double decode(const std::byte* from, DType type) {
 double ulp(double value, DType type) {
     if (type == DType::F32 || type == DType::F64) {
         const int digits = type == DType::F32 ? 23 : 52, least = type == DType::F32 ? -126 : -1022;
-        return std::ldexp(1.0, std::max(value == 0 || !std::isfinite(value) ? least : std::ilogb(value), least) - digits);
+        return std::ldexp(1.0,
+                          std::max(value == 0 || !std::isfinite(value) ? least : std::ilogb(value), least) - digits);
     }
     const Format* f = format(type);
     return f == nullptr ? 0 : step(std::isfinite(value) ? value : 0, *f);

@@ -49,9 +49,11 @@ struct CheckReport {
 
 /// Runs the plan. `request` says dtypes and the real head dims; groups, rows, empty rows and LSE are varied unless it
 /// asks for other than the defaults. Any thread; throws nothing but std::bad_alloc.
-CheckReport check(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request, const CheckOptions& options);
+CheckReport check(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
+                  const CheckOptions& options);
 
 /// The cases that check() would run, one line each, for people.
-std::vector<std::string> plan_of_cases(const ir::Specification& specification, const ir::Request& request, const CheckOptions& options);
+std::vector<std::string> plan_of_cases(const ir::Specification& specification, const ir::Request& request,
+                                       const CheckOptions& options);
 
 } // namespace cubridge::runtime

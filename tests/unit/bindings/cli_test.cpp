@@ -1,0 +1,218 @@
+// The command's contract: exit statuses, JSON fields, files, messages. SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/bindings/command.h"
+#include <gtest/gtest.h>
+
+using namespace cubridge;
+using test::Ran;
+
+namespace {
+
+bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+class Cli : public ::testing::Test {
+protected:
+    Ran run(const std::vector<std::string>& arguments) const { return test::run_command(arguments, home_); }
+    // Whether kernels can be compiled on this machine.
+    bool compiles() const {
+        const Ran r = run({"info", "--json"});
+        const auto json = r.json();
+        return json.find("nvrtc") != nullptr && !json.find("nvrtc")->is_null();
+    }
+    std::string sample(const char* name) const { return std::string("samples/") + name; }
+    test::Folder home_;
+};
+
+TEST_F(Cli, HelpForEveryCommand) {
+    for (const char* command : {"adapt", "check", "specs", "cache", "info"}) {
+        const Ran r = run({command, "--help"});
+        EXPECT_EQ(r.status, 0);
+        EXPECT_TRUE(holds(r.out, std::string("usage: cubridge ") + command)) << r.out;
+        EXPECT_EQ(r.error, "");
+    }
+    EXPECT_TRUE(holds(run({"--help"}).out, "adapt SPEC"));
+    EXPECT_TRUE(holds(run({"--version"}).out, "cubridge "));
+}
+
+TEST_F(Cli, UsageIsTwo) {
+    const std::vector<std::vector<std::string>> wrong = {{},
+                                                         {"frobnicate"},
+                                                         {"adapt"},
+                                                         {"adapt", "no/such/file.py"},
+                                                         {"adapt", "nosuchname"},
+                                                         {"adapt", "causal", "--frob"},
+                                                         {"adapt", "causal", "--arch", "hopper"},
+                                                         {"adapt", "causal", "--dtype", "int4"},
+                                                         {"adapt", "causal", "--head-dim", "0"},
+                                                         {"adapt", "causal", "--head-dim", "12x"},
+                                                         {"adapt", "causal", "--heads", "7:2"},
+                                                         {"adapt", "causal", "--set", "window"},
+                                                         {"adapt", "causal", "--set", "window=abc"},
+                                                         {"adapt", "causal", "--arg", "a=q17[S]"},
+                                                         {"adapt", "causal", "--arg", "a=i32[S"},
+                                                         {"adapt", "causal", "--arg", "a=i32[a,b,c,d,e]"},
+                                                         {"adapt", "causal", "--set", "a=1", "--absent", "a"},
+                                                         {"adapt", "causal", "--rows", "head"},
+                                                         {"adapt", "causal", "--lse"},
+                                                         {"adapt", "causal:"},
+                                                         {"adapt", "causal:+mask"},
+                                                         {"cache"},
+                                                         {"cache", "frob"},
+                                                         {"cache", "show"},
+                                                         {"cache", "show", "zz"},
+                                                         {"cache", "show", "abcd"},
+                                                         {"specs", "nosuchname"},
+                                                         {"info", "x"}};
+    for (const auto& arguments : wrong) {
+        const Ran r = run(arguments);
+        EXPECT_EQ(r.status, 2) << (arguments.empty() ? "" : arguments.back());
+        EXPECT_EQ(r.out, "");
+        EXPECT_TRUE(holds(r.error, "cubridge") || holds(r.error, "error")) << r.error;
+    }
+}
+
+TEST_F(Cli, UnknownParametersAndTextsThatAreRefusedAreThree) {
+    EXPECT_EQ(run({"adapt", "causal", "--set", "nosuch=1"}).status, 3);
+    const std::string bad = home_.write("bad.py", "def attention(q, k, v):\n    return q @ (k\n");
+    const Ran r = run({"adapt", bad, "--json"});
+    EXPECT_EQ(r.status, 3);
+    const auto json = r.json();
+    ASSERT_NE(json.find("error"), nullptr) << r.out;
+    const auto& error = *json.find("error");
+    for (const char* field : {"kind", "message", "line", "column", "hint"})
+        EXPECT_NE(error.find(field), nullptr) << field;
+    EXPECT_EQ(*json.find("status")->string(), "failed");
+    EXPECT_EQ(*error.find("kind")->string(), "syntax");
+    EXPECT_TRUE(holds(r.error, "return q @ (k")) << "the line is shown: " << r.error;
+    EXPECT_TRUE(holds(r.error, "^"));
+}
+
+TEST_F(Cli, AdaptGivesOneObjectASpecification) {
+    if (!compiles()) GTEST_SKIP() << "no NVRTC here";
+    const Ran r = run({"adapt", sample("prefix_lm.py"), "causal", "--arch", "sm_90a", "--json"});
+    ASSERT_EQ(r.status, 0) << r.error;
+    ASSERT_EQ(r.lines().size(), 2U);
+    for (std::size_t k = 0; k < 2; ++k) {
+        const auto json = r.json(k);
+        for (const char* field : {"status", "error", "variant", "request_key", "artifact", "arch", "made_by", "tier",
+                                  "expert", "stages", "cubin_bytes", "entries", "warnings"})
+            ASSERT_NE(json.find(field), nullptr) << field;
+        EXPECT_EQ(*json.find("status")->string(), "fallback");
+        EXPECT_EQ(*json.find("made_by")->string(), "generic");
+        EXPECT_EQ(*json.find("tier")->string(), "made");
+        EXPECT_EQ(*json.find("arch")->string(), "sm_90a");
+        EXPECT_GT(*json.find("cubin_bytes")->integer(), 0);
+        EXPECT_TRUE(json.find("error")->is_null());
+        ASSERT_FALSE(json.find("entries")->items()->empty());
+        for (const char* field : {"name", "registers", "stack", "spills"})
+            EXPECT_NE(json.find("entries")->items()->front().find(field), nullptr) << field;
+        ASSERT_FALSE(json.find("stages")->items()->empty());
+        for (const auto& stage : *json.find("stages")->items())
+            for (const char* field : {"name", "ms", "verdict", "reason"})
+                EXPECT_NE(stage.find(field), nullptr) << field;
+        EXPECT_EQ(*json.find("stages")->items()->front().find("name")->string(), "parse");
+    }
+    const Ran again = run({"adapt", sample("prefix_lm.py"), "--arch", "sm_90a", "--json"});
+    EXPECT_EQ(*again.json().find("tier")->string(), "store") << "another process finds it";
+    EXPECT_EQ(*again.json().find("artifact")->string(), *r.json().find("artifact")->string());
+}
+
+TEST_F(Cli, SeveralSpecificationsEndWithTheWorstStatus) {
+    const std::string bad = home_.write("bad.py", "def attention(q, k, v:\n");
+    const Ran r = run({"adapt", bad, "causal", "--json", "--cache", ""});
+    EXPECT_EQ(r.lines().size(), 2U);
+    EXPECT_GE(r.status, 3);
+    EXPECT_TRUE(r.status == 3 || !compiles());
+}
+
+TEST_F(Cli, ForPeopleTheStagesAndWhatWasNotDone) {
+    if (!compiles()) GTEST_SKIP() << "no NVRTC here";
+    const Ran r = run({"adapt", "prefix_lm", "--cache", ""});
+    EXPECT_EQ(r.status, 0);
+    for (const char* part :
+         {"parse", "compile", "registers", "stack", "spilled", "32 on 8 KV heads", "not done", "compiled, not run"})
+        EXPECT_TRUE(holds(r.out, part)) << part << r.out;
+    EXPECT_FALSE(holds(r.out, "\033[")) << "no colour into a file";
+}
+
+TEST_F(Cli, EmitWritesEverything) {
+    if (!compiles()) GTEST_SKIP() << "no NVRTC here";
+    const std::string folder = home_.path() + "/out/deep";
+    ASSERT_EQ(run({"adapt", "sink", "--emit", folder, "--quiet"}).status, 0);
+    for (const char* name : {"variant.txt", "kernel.cu", "kernel.cubin", "plan.txt", "report.json"})
+        EXPECT_NE(home_.read(std::string("out/deep/") + name), "") << name;
+    EXPECT_TRUE(holds(home_.read("out/deep/variant.txt"), "cubridge-"));
+    EXPECT_EQ(home_.read("out/deep/kernel.cubin").substr(1, 3), "ELF");
+    EXPECT_TRUE(runtime::Json::parse(
+        home_.read("out/deep/report.json").substr(0, home_.read("out/deep/report.json").find('\n'))));
+}
+
+TEST_F(Cli, TheStoreIsListedShownAndVerified) {
+    EXPECT_EQ(run({"cache", "list"}).status, 0);
+    EXPECT_EQ(run({"cache", "verify"}).status, 0);
+    if (!compiles()) GTEST_SKIP() << "no NVRTC here";
+    const std::string id = *run({"adapt", "causal", "--arch", "sm_80", "--json"}).json().find("artifact")->string();
+    const auto row = run({"cache", "list", "--json"}).json();
+    EXPECT_EQ(*row.find("id")->string(), id);
+    EXPECT_EQ(*row.find("arch")->string(), "sm_80");
+    const Ran shown = run({"cache", "show", id.substr(0, 8)});
+    EXPECT_EQ(shown.status, 0);
+    EXPECT_TRUE(holds(shown.out, id) && holds(shown.out, "compiled, not run")) << shown.out;
+    const auto verified = run({"cache", "verify", "--json"}).json();
+    EXPECT_EQ(*verified.find("checked")->integer(), 1);
+    EXPECT_TRUE(verified.find("bad")->items()->empty());
+}
+
+TEST_F(Cli, ARequestThatNoKernelServesIsFour) {
+    EXPECT_EQ(
+        run({"adapt", home_.write("square.py", "def attention(q, k, v):\n    return (q @ k.transpose(-2, -1)) @ v\n"),
+             "--heads", "8:2"})
+            .status,
+        4)
+        << "this text needs as many KV heads as query heads";
+}
+
+TEST_F(Cli, CheckWithoutAGpu) {
+    const Ran r = run({"check", "causal", "--json", "--cases", "8", "--seed", "5"});
+    EXPECT_EQ(r.status, 0) << r.out << r.error;
+    const auto json = r.json();
+    for (const char* field : {"specification", "options", "verdict", "gpu", "error", "seed", "cases", "against_text",
+                              "against_f64", "kernels", "worst_ratio", "worst_case", "failures", "not_done", "ms"})
+        EXPECT_NE(json.find(field), nullptr) << field;
+    EXPECT_EQ(*json.find("verdict")->string(), "passed");
+    EXPECT_EQ(*json.find("seed")->integer(), 5);
+    EXPECT_GE(*json.find("against_text")->integer(), 4);
+    EXPECT_TRUE(holds(r.error, "plan: 8 cases")) << r.error;
+}
+
+TEST_F(Cli, CheckIsResumable) {
+    const std::string file = home_.path() + "/lines";
+    ASSERT_EQ(run({"check", "causal", "--cases", "4", "--resume", file}).status, 0);
+    const Ran again = run({"check", "causal", "sink", "--cases", "4", "--resume", file});
+    EXPECT_EQ(again.status, 0);
+    EXPECT_TRUE(holds(again.error, "causal: passed before")) << again.error;
+    EXPECT_TRUE(holds(again.out, "sink: passed")) << again.out;
+    EXPECT_FALSE(
+        holds(run({"check", "causal", "--cases", "4", "--seed", "2", "--resume", file}).error, "passed before"))
+        << "another seed is another run";
+}
+
+TEST_F(Cli, SpecsListsAndPrints) {
+    const Ran all = run({"specs"});
+    EXPECT_EQ(all.status, 0);
+    for (const char* name : {"causal", "prefix_lm", "sliding_window", "alibi"}) EXPECT_TRUE(holds(all.out, name));
+    EXPECT_TRUE(holds(run({"specs", "causal"}).out, "def attention(q, k, v)"));
+    EXPECT_NE(run({"specs", "--json"}).json().find("title"), nullptr);
+}
+
+TEST_F(Cli, InfoSaysWhatIsHere) {
+    const Ran r = run({"info", "--json"});
+    EXPECT_TRUE(r.status == 0 || r.status == 7);
+    const auto json = r.json();
+    for (const char* field : {"version", "gpus", "nvrtc", "store", "gaps"})
+        EXPECT_NE(json.find(field), nullptr) << field;
+    EXPECT_EQ(r.status == 0, json.find("gaps")->items()->empty());
+}
+
+} // namespace
