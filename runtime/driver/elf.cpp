@@ -27,6 +27,8 @@ bool is_whole_elf(std::span<const std::byte> image) {
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_ident[EI_DATA] != ELFDATA2LSB)
         return false;
+    constexpr int kCudaMachine = 190; // EM_CUDA. The driver itself takes another machine's number: seen on an H200
+    if (header.e_machine != kCudaMachine) return false;
     if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr)) return false;
     if (header.e_shnum > 0 && header.e_shentsize != sizeof(Elf64_Shdr)) return false;
     if (!inside(image, header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr))) return false;
