@@ -32,7 +32,8 @@ template <class F> void Evaluator::fill(Array& out, const std::vector<const Arra
     for (std::size_t k = 0; k < n; ++k) {
         std::size_t stride = 1;
         for (std::size_t m = from[k]->variables.size(); m-- > 0;) {
-            const auto at = std::find(out.variables.begin(), out.variables.end(), from[k]->variables[m]) - out.variables.begin();
+            const auto at =
+                std::find(out.variables.begin(), out.variables.end(), from[k]->variables[m]) - out.variables.begin();
             strides[k][static_cast<std::size_t>(at)] = stride;
             stride *= static_cast<std::size_t>(from[k]->extents[m]);
         }
@@ -72,7 +73,8 @@ Evaluator::Array Evaluator::make(Expr e) {
     };
     const auto constant = [](double v) { return Array{{}, {}, {v}}; };
     switch (e->kind) {
-    case Kind::Const: return constant(e->type == Type::Int || e->type == Type::Bool ? static_cast<double>(e->integer) : e->real);
+    case Kind::Const:
+        return constant(e->type == Type::Int || e->type == Type::Bool ? static_cast<double>(e->integer) : e->real);
     case Kind::Index: return variable(e->number);
     case Kind::Bound: return variable(kMaxIndex + e->number);
     case Kind::Dim: {
@@ -103,13 +105,17 @@ Evaluator::Array Evaluator::make(Expr e) {
         default: break;
         }
         // The reduced variable has a higher number than its kin in the body or not at all: walk the body once.
-        const auto at = std::find(body.variables.begin(), body.variables.end(), static_cast<int>(v)) - body.variables.begin();
+        const auto at =
+            std::find(body.variables.begin(), body.variables.end(), static_cast<int>(v)) - body.variables.begin();
         std::size_t inner = 1, extent = static_cast<std::size_t>(extents_[v]);
-        for (std::size_t k = static_cast<std::size_t>(at) + 1; k < body.extents.size(); ++k) inner *= static_cast<std::size_t>(body.extents[k]);
+        for (std::size_t k = static_cast<std::size_t>(at) + 1; k < body.extents.size(); ++k)
+            inner *= static_cast<std::size_t>(body.extents[k]);
         const bool depends = at < static_cast<std::ptrdiff_t>(body.variables.size());
         const auto combine = [&](double a, double x) {
             switch (e->reduce) {
-            case ReduceOp::Sum: return e->type == Type::F32 ? static_cast<double>(static_cast<float>(a) + static_cast<float>(x)) : a + x;
+            case ReduceOp::Sum:
+                return e->type == Type::F32 ? static_cast<double>(static_cast<float>(a) + static_cast<float>(x))
+                                            : a + x;
             case ReduceOp::Prod: return a * x;
             case ReduceOp::Max: return a != a || x != x ? std::nan("") : std::max(a, x);
             case ReduceOp::Min: return a != a || x != x ? std::nan("") : std::min(a, x);
@@ -137,11 +143,13 @@ Evaluator::Array Evaluator::make(Expr e) {
     case Kind::Table: {
         const auto& shape = e->kind == Kind::Load ? env_.inputs.at(e->number).shape : pool_.table(e->number).shape;
         const auto& values = e->kind == Kind::Load ? *env_.inputs.at(e->number).values : pool_.table(e->number).values;
-        if (shape.size() != e->args.size()) fail("internal", "input " + std::to_string(e->number) + " has another rank");
+        if (shape.size() != e->args.size())
+            fail("internal", "input " + std::to_string(e->number) + " has another rank");
         fill(out, x, [&](const double* v) {
             std::int64_t at = 0;
             for (std::size_t k = 0; k < shape.size(); ++k)
-                at = at * shape[k] + std::clamp<std::int64_t>(static_cast<std::int64_t>(v[k]), 0, std::max<std::int64_t>(0, shape[k] - 1));
+                at = at * shape[k] + std::clamp<std::int64_t>(static_cast<std::int64_t>(v[k]), 0,
+                                                              std::max<std::int64_t>(0, shape[k] - 1));
             return values.empty() ? 0.0 : values[static_cast<std::size_t>(at)];
         });
         break;
@@ -150,7 +158,8 @@ Evaluator::Array Evaluator::make(Expr e) {
         fill(out, x, [&](const double* v) {
             // -0.0 is what nothing is added to: a negated 0 keeps its sign
             double s = e->type == Type::Int ? static_cast<double>(e->integer) : e->real == 0 ? -0.0 : e->real;
-            for (std::size_t k = 0; k < x.size(); ++k) s += (e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]) * v[k];
+            for (std::size_t k = 0; k < x.size(); ++k)
+                s += (e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]) * v[k];
             return s;
         });
         break;
@@ -159,9 +168,12 @@ Evaluator::Array Evaluator::make(Expr e) {
             double s = 1, by = 1; // a / b is one division, as in PyTorch
             for (std::size_t k = 0; k < x.size(); ++k) {
                 const double n = static_cast<double>(e->num[k]) / static_cast<double>(e->den[k]);
-                if (n == -1) by *= v[k];
-                else if (n == -0.5) by *= std::sqrt(v[k]);
-                else s *= n == 1 ? v[k] : n == 2 ? v[k] * v[k] : n == 0.5 ? std::sqrt(v[k]) : std::pow(v[k], n);
+                if (n == -1)
+                    by *= v[k];
+                else if (n == -0.5)
+                    by *= std::sqrt(v[k]);
+                else
+                    s *= n == 1 ? v[k] : n == 2 ? v[k] * v[k] : n == 0.5 ? std::sqrt(v[k]) : std::pow(v[k], n);
             }
             return by == 1 ? s : s / by;
         });
@@ -177,7 +189,10 @@ Evaluator::Array Evaluator::make(Expr e) {
     case Kind::Max:
         fill(out, x, [&](const double* v) {
             double m = v[0];
-            for (std::size_t k = 1; k < x.size(); ++k) m = m != m || v[k] != v[k] ? std::nan("") : e->kind == Kind::Max ? std::max(m, v[k]) : std::min(m, v[k]);
+            for (std::size_t k = 1; k < x.size(); ++k)
+                m = m != m || v[k] != v[k] ? std::nan("")
+                    : e->kind == Kind::Max ? std::max(m, v[k])
+                                           : std::min(m, v[k]);
             return m;
         });
         break;
@@ -209,7 +224,8 @@ Evaluator::Array Evaluator::make(Expr e) {
     case Kind::Cast:
         fill(out, x, [&](const double* v) {
             if (e->type == Type::F32) return static_cast<double>(static_cast<float>(v[0]));
-            const bool narrows = e->type == Type::Int && (e->args[0]->type == Type::Real || e->args[0]->type == Type::F32);
+            const bool narrows =
+                e->type == Type::Int && (e->args[0]->type == Type::Real || e->args[0]->type == Type::F32);
             return narrows ? (v[0] == v[0] ? std::clamp(std::trunc(v[0]), -9.2e18, 9.2e18) : 0.0) : v[0];
         });
         break;

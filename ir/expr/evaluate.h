@@ -14,8 +14,8 @@ struct Environment {
         std::vector<std::int64_t> shape;
         std::shared_ptr<const std::vector<double>> values; ///< row major; of rank 0: one value
     };
-    std::map<int, std::int64_t> dims;  ///< by Kind::Dim number
-    std::map<int, Data> inputs;        ///< by input number; Args and Loads read them
+    std::map<int, std::int64_t> dims; ///< by Kind::Dim number
+    std::map<int, Data> inputs;       ///< by input number; Args and Loads read them
 };
 
 class Evaluator {
@@ -30,7 +30,7 @@ public:
 
 private:
     struct Array {
-        std::vector<int> variables;        // bits of ExprNode::free, ascending
+        std::vector<int> variables; // bits of ExprNode::free, ascending
         std::vector<std::int64_t> extents;
         std::vector<double> data;
     };

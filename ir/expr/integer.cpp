@@ -51,10 +51,13 @@ Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, E
     for (std::size_t k = 0; k < flat.size(); ++k) { // (x // n) * n + x % n is x
         const auto [c, e] = flat[k];
         if (e->kind != Kind::Mod) continue;
-        const IntSum whole = as_sum(detail::int_mul(*this, detail::int_floor_div(*this, e->args[0], e->args[1]), e->args[1]));
+        const IntSum whole =
+            as_sum(detail::int_mul(*this, detail::int_floor_div(*this, e->args[0], e->args[1]), e->args[1]));
         if (whole.constant != 0 || whole.terms.size() != 1) continue;
         const std::int64_t wanted = times(c, whole.terms[0].first);
-        const auto it = std::find_if(flat.begin(), flat.end(), [&](const auto& t) { return t.second == whole.terms[0].second && t.first == wanted; });
+        const auto it = std::find_if(flat.begin(), flat.end(), [&](const auto& t) {
+            return t.second == whole.terms[0].second && t.first == wanted;
+        });
         if (it == flat.end()) continue;
         const IntSum x = as_sum(e->args[0]);
         const Expr dropped[] = {e, it->second};
@@ -224,7 +227,9 @@ Expr int_compare(ExprPool& p, Op op, Expr e) {
         }
     if (s.terms.size() == 1) { // of a truth value, or of a choice between constants
         const auto [c, t] = s.terms[0];
-        const auto holds = [&, &c = c](std::int64_t v) { return p.boolean(op == Op::Le ? c * v + s.constant <= 0 : c * v + s.constant == 0); };
+        const auto holds = [&, &c = c](std::int64_t v) {
+            return p.boolean(op == Op::Le ? c * v + s.constant <= 0 : c * v + s.constant == 0);
+        };
         if (t->kind == Kind::Cast && t->args[0]->type == Type::Bool) return p.select(t->args[0], holds(1), holds(0));
         if (t->kind == Kind::Select && is_const(t->args[1]) && is_const(t->args[2]))
             return p.select(t->args[0], holds(t->args[1]->integer), holds(t->args[2]->integer));

@@ -17,11 +17,16 @@ Result<GenericKernel> generic_kernel(const Specification& specification, const R
         const bool wants_lse = request.lse != Request::Lse::None && specification.outputs() < 2;
         if (v && wants_zero) options.row_is_empty = empty_row(*v);
         if (wants_zero && !options.row_is_empty)
-            return Error{"unsupported", "empty rows can be set to zero only where the text is recognised as attention", {},
+            return Error{"unsupported",
+                         "empty rows can be set to zero only where the text is recognised as attention",
+                         {},
                          "ask for rows as written; " + specification.no_variant_reason()};
         if (v && wants_lse) options.lse = natural_lse(*v);
         if (wants_lse && !options.lse)
-            return Error{"unsupported", "the text returns no LSE and has no softmax to take one from", {}, "return (output, lse) in the text"};
+            return Error{"unsupported",
+                         "the text returns no LSE and has no softmax to take one from",
+                         {},
+                         "return (output, lse) in the text"};
         auto k = generic::print(specification.scalar(), request, options);
         if (!k) return k.error();
         return GenericKernel{std::move(k->cuda), std::move(k->plan)};

@@ -45,14 +45,21 @@ std::vector<Case> cases_of(const Specification::State& state, std::uint64_t seed
     std::vector<Case> out;
     std::optional<Error> refused;
     const auto all = small_sizes(state.scalar, seed);
-    if (all.empty()) fail("domain", "no sizes satisfy what the text demands", {}, state.scalar.facts.empty() ? "" : "it demands " + state.scalar.facts.front().text);
+    if (all.empty())
+        fail("domain", "no sizes satisfy what the text demands", {},
+             state.scalar.facts.empty() ? "" : "it demands " + state.scalar.facts.front().text);
     for (const auto& sizes : all) {
         if (static_cast<int>(out.size()) >= kShapes) break;
         for (int attempt = 0; attempt < 4; ++attempt) {
-            Case c{sizes, random_inputs(state.scalar, sizes, seed * 977 + out.size() * 31 + static_cast<std::uint64_t>(attempt)), {}};
+            Case c{
+                sizes,
+                random_inputs(state.scalar, sizes, seed * 977 + out.size() * 31 + static_cast<std::uint64_t>(attempt)),
+                {}};
             for (std::size_t k = 0; attempt > 0 && k < c.inputs.size(); ++k) {
                 const Input& x = state.scalar.inputs[k];
-                if (!c.inputs[k] || x.role == Input::Role::Query || x.role == Input::Role::Key || x.role == Input::Role::Value) continue;
+                if (!c.inputs[k] || x.role == Input::Role::Query || x.role == Input::Role::Key ||
+                    x.role == Input::Role::Value)
+                    continue;
                 if (attempt >= 1 && x.fate == Input::Fate::Bound) c.inputs[k]->values[0] = x.value;
                 if (attempt >= 2 && !is_float(x.dtype))
                     for (double& v : c.inputs[k]->values) v = attempt == 2 ? std::fmod(v, 2) : 0;
@@ -80,15 +87,18 @@ int certify_scalar(const Specification::State& state, std::uint64_t seed) {
     for (const Case& c : cases) {
         const std::string d = difference(c.text, evaluate_outputs(state.scalar, state.scalar.out, c.inputs), false);
         if (!d.empty())
-            fail("internal", "the text was misunderstood: at " + describe(c.sizes) + " " + d, {}, "please report the text; it is refused, not miscompiled");
+            fail("internal", "the text was misunderstood: at " + describe(c.sizes) + " " + d, {},
+                 "please report the text; it is refused, not miscompiled");
     }
     return static_cast<int>(cases.size());
 }
 
-std::string certify_variant(const Specification::State& state, const std::vector<ScalarOutput>& out, std::uint64_t seed) {
+std::string certify_variant(const Specification::State& state, const std::vector<ScalarOutput>& out,
+                            std::uint64_t seed) {
     for (const Case& c : cases_of(state, seed)) {
         // without any key at all a text may divide by their number
-        const std::string d = difference(c.text, evaluate_outputs(state.scalar, out, c.inputs), c.sizes.at(dims::Sk) == 0);
+        const std::string d =
+            difference(c.text, evaluate_outputs(state.scalar, out, c.inputs), c.sizes.at(dims::Sk) == 0);
         if (!d.empty()) return "at " + describe(c.sizes) + " " + d;
     }
     return "";
@@ -97,7 +107,8 @@ std::string certify_variant(const Specification::State& state, const std::vector
 std::optional<Part::Empty> find_empty(const Specification::State& state, const Variant& v) {
     constexpr Part::Empty candidates[] = {Part::Empty::Zero, Part::Empty::NaN, Part::Empty::Uniform};
     const Expr none = some_empty_row(v);
-    const std::vector<Expr> rows{state.scalar.out[0].shape[0], state.scalar.out[0].shape[1], state.scalar.out[0].shape[2]};
+    const std::vector<Expr> rows{state.scalar.out[0].shape[0], state.scalar.out[0].shape[1],
+                                 state.scalar.out[0].shape[2]};
     const std::vector<ScalarOutput> ask{{rows, v.pool->cast(Type::Real, none), DType::F32}};
     for (std::uint64_t seed = 1; seed <= 12; ++seed)
         for (const auto& sizes : small_sizes(state.scalar, seed)) {
@@ -115,7 +126,9 @@ std::optional<Part::Empty> find_empty(const Specification::State& state, const V
                 continue;
             }
             for (const auto e : candidates)
-                if (difference(text, evaluate_outputs(state.scalar, variant::expand(state.scalar, v, e), inputs), false).empty()) return e;
+                if (difference(text, evaluate_outputs(state.scalar, variant::expand(state.scalar, v, e), inputs), false)
+                        .empty())
+                    return e;
             return std::nullopt;
         }
     return Part::Empty::Never;
@@ -124,7 +137,8 @@ std::optional<Part::Empty> find_empty(const Specification::State& state, const V
 void join_branches(Scalar& scalar) {
     for (const auto& b : scalar.branches)
         for (std::size_t k = 0; k < scalar.out.size(); ++k)
-            scalar.out[k].body = scalar.pool->select(b.when, scalar.pool->cast(Type::Real, b.out[k].body), scalar.out[k].body);
+            scalar.out[k].body =
+                scalar.pool->select(b.when, scalar.pool->cast(Type::Real, b.out[k].body), scalar.out[k].body);
     scalar.branches.clear();
 }
 

@@ -28,7 +28,8 @@ std::vector<tensor::Tensor> all(const std::vector<TensorRef>& x) {
 TensorRef ConcreteDomain::make(tensor::Tensor t) {
     left_ -= t.size();
     if (left_ < 0)
-        fail("limit", "the text makes tensors of more elements than can be evaluated", {}, "use smaller sizes or fewer temporaries");
+        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
+             "use smaller sizes or fewer temporaries");
     auto r = std::make_shared<ConcreteTensor>();
     r->dtype = t.dtype;
     r->scalar = t.scalar;
@@ -45,25 +46,34 @@ tensor::Shape ConcreteDomain::sizes_of(const Values& sizes) {
         total *= std::max(1.0, static_cast<double>(v.as<std::int64_t>()));
     }
     if (total > static_cast<double>(left_))
-        fail("limit", "the text makes tensors of more elements than can be evaluated", {}, "use smaller sizes or fewer temporaries");
+        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
+             "use smaller sizes or fewer temporaries");
     return out;
 }
 
 // Symbols do not occur here: sizes and scalars are numbers.
-Value ConcreteDomain::number(Op, std::span<const Value>) { fail("internal", "a symbol in a concrete evaluation"); }
-bool ConcreteDomain::truth(const Value&) { fail("internal", "a symbol in a concrete evaluation"); }
+Value ConcreteDomain::number(Op, std::span<const Value>) {
+    fail("internal", "a symbol in a concrete evaluation");
+}
+bool ConcreteDomain::truth(const Value&) {
+    fail("internal", "a symbol in a concrete evaluation");
+}
 std::int64_t ConcreteDomain::require_int(const Value& v, const char* what_for) {
     if (v.is<bool>()) return v.as<bool>() ? 1 : 0;
     if (!v.is<std::int64_t>()) fail("type", std::string(what_for) + " needs an int, this is " + kind_of(v));
     return v.as<std::int64_t>();
 }
-double ConcreteDomain::require_float(const Value& v, const char*) { return as_double(v); }
+double ConcreteDomain::require_float(const Value& v, const char*) {
+    return as_double(v);
+}
 
 TensorRef ConcreteDomain::full(const Values& sizes, const Value& value, DType dtype) {
     return make(tensor::full(sizes_of(sizes), as_double(value), dtype, true));
 }
 
-TensorRef ConcreteDomain::wrap(const Value& v) { return make(tensor::number(as_double(v), type_of_number(v))); }
+TensorRef ConcreteDomain::wrap(const Value& v) {
+    return make(tensor::number(as_double(v), type_of_number(v)));
+}
 
 TensorRef ConcreteDomain::arange(const Value& start, const Value& stop, const Value& step, DType dtype) {
     const double a = as_double(start), b = as_double(stop), s = as_double(step);
@@ -88,7 +98,8 @@ Values ConcreteDomain::shape(const TensorRef& t) {
 
 Value ConcreteDomain::item(const TensorRef& t, const char* what_for) {
     const auto& x = at(t);
-    if (x.size() != 1) fail("shape", std::string(what_for) + " takes a tensor of one element, this is " + tensor::describe(x));
+    if (x.size() != 1)
+        fail("shape", std::string(what_for) + " takes a tensor of one element, this is " + tensor::describe(x));
     const double v = (*x.data)[0];
     if (x.dtype == DType::Bool) return v != 0;
     if (!is_float(x.dtype)) return static_cast<std::int64_t>(v);
@@ -111,7 +122,8 @@ TensorRef ConcreteDomain::apply(Op op, const std::vector<TensorRef>& x) {
         total *= static_cast<double>(s);
     }
     if (total > static_cast<double>(left_))
-        fail("limit", "the text makes tensors of more elements than can be evaluated", {}, "use smaller sizes or fewer temporaries");
+        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
+             "use smaller sizes or fewer temporaries");
     return make(tensor::apply(op, all(x)));
 }
 
@@ -124,19 +136,27 @@ TensorRef ConcreteDomain::reshape(const TensorRef& t, const Values& sizes) {
 TensorRef ConcreteDomain::permute(const TensorRef& t, const std::vector<int>& order) {
     return make(tensor::permute(at(t), {order.begin(), order.end()}));
 }
-TensorRef ConcreteDomain::expand(const TensorRef& t, const Values& sizes) { return make(tensor::expand(at(t), sizes_of(sizes))); }
+TensorRef ConcreteDomain::expand(const TensorRef& t, const Values& sizes) {
+    return make(tensor::expand(at(t), sizes_of(sizes)));
+}
 
 TensorRef ConcreteDomain::slice(const TensorRef& t, int dim, const Value& start, const Value& stop, const Value& step) {
     const std::int64_t size = at(t).shape[static_cast<std::size_t>(dim)];
-    const auto of = [&](const Value& v, std::int64_t fallback) { return v.none() ? fallback : require_int(v, "a slice bound"); };
+    const auto of = [&](const Value& v, std::int64_t fallback) {
+        return v.none() ? fallback : require_int(v, "a slice bound");
+    };
     return make(tensor::slice(at(t), dim, of(start, 0), of(stop, size), of(step, 1)));
 }
 
 TensorRef ConcreteDomain::select(const TensorRef& t, int dim, const Value& where) {
     return make(tensor::select(at(t), dim, require_int(where, "a position")));
 }
-TensorRef ConcreteDomain::flip(const TensorRef& t, int dim) { return make(tensor::flip(at(t), dim)); }
-TensorRef ConcreteDomain::concat(const std::vector<TensorRef>& x, int dim) { return make(tensor::concat(all(x), dim)); }
+TensorRef ConcreteDomain::flip(const TensorRef& t, int dim) {
+    return make(tensor::flip(at(t), dim));
+}
+TensorRef ConcreteDomain::concat(const std::vector<TensorRef>& x, int dim) {
+    return make(tensor::concat(all(x), dim));
+}
 
 TensorRef ConcreteDomain::repeat_interleave(const TensorRef& t, const Value& times, int dim) {
     const std::int64_t n = require_int(times, "repeat_interleave()");
@@ -164,7 +184,8 @@ TensorRef ConcreteDomain::assign(const TensorRef& t, const std::vector<Region>& 
             r.index = at(where[k].index);
         } else if (where[k].single) {
             const std::int64_t p = require_int(where[k].start, "a position"), n = at(t).shape[k];
-            if (p < 0 || p >= n) fail("index", "position " + std::to_string(p) + " is out of range for a size of " + std::to_string(n));
+            if (p < 0 || p >= n)
+                fail("index", "position " + std::to_string(p) + " is out of range for a size of " + std::to_string(n));
             r.index = tensor::from_values({}, {static_cast<double>(p)}, DType::I64, true);
         } else {
             r.start = require_int(where[k].start, "a slice bound");
@@ -179,14 +200,23 @@ TensorRef ConcreteDomain::assign(const TensorRef& t, const std::vector<Region>& 
 TensorRef ConcreteDomain::reduce(ReduceOp op, const TensorRef& t, const std::vector<int>& dims, bool keepdim) {
     return make(tensor::reduce(op, at(t), {dims.begin(), dims.end()}, keepdim));
 }
-TensorRef ConcreteDomain::cumsum(const TensorRef& t, int dim) { return make(tensor::cumsum(at(t), dim)); }
-TensorRef ConcreteDomain::argsort(const TensorRef& t, int dim, bool descending) { return make(tensor::argsort(at(t), dim, descending)); }
-TensorRef ConcreteDomain::argmax(const TensorRef& t, int dim, bool keepdim) { return make(tensor::argmax(at(t), dim, keepdim)); }
+TensorRef ConcreteDomain::cumsum(const TensorRef& t, int dim) {
+    return make(tensor::cumsum(at(t), dim));
+}
+TensorRef ConcreteDomain::argsort(const TensorRef& t, int dim, bool descending) {
+    return make(tensor::argsort(at(t), dim, descending));
+}
+TensorRef ConcreteDomain::argmax(const TensorRef& t, int dim, bool keepdim) {
+    return make(tensor::argmax(at(t), dim, keepdim));
+}
 
-TensorRef ConcreteDomain::contract(const std::vector<TensorRef>& x, const std::vector<std::vector<int>>& labels, const std::vector<int>& out) {
+TensorRef ConcreteDomain::contract(const std::vector<TensorRef>& x, const std::vector<std::vector<int>>& labels,
+                                   const std::vector<int>& out) {
     for (const auto& t : x)
         if (is_float(t->dtype) != is_float(x[0]->dtype))
-            fail("type", std::string("a product of tensors of ") + torch_name(x[0]->dtype) + " and " + torch_name(t->dtype), {}, "convert one with .float() or .to(other.dtype)");
+            fail("type",
+                 std::string("a product of tensors of ") + torch_name(x[0]->dtype) + " and " + torch_name(t->dtype), {},
+                 "convert one with .float() or .to(other.dtype)");
     return make(tensor::contract(all(x), labels, out));
 }
 

@@ -1,9 +1,9 @@
 // In what a specification's tensors are computed: on concrete arrays (the reference evaluator) or on expressions (the
 // tracer that makes a Scalar). The interpreter follows the text and knows neither.
 //
-// Sizes and positions are Values: an integer, or an Expr in the symbolic domain. Failures carry no span; the interpreter
-// adds the place. Not thread-safe; one domain serves one run of one text.
-// SPDX-License-Identifier: Apache-2.0
+// Sizes and positions are Values: an integer, or an Expr in the symbolic domain. Failures carry no span; the
+// interpreter adds the place. Not thread-safe; one domain serves one run of one text. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 #include "ir/spec/value.h"
 #include <optional>
@@ -21,8 +21,8 @@ public:
     virtual Value to_float(const Value& symbol) = 0;
     /// The truth of a symbolic condition: decided, or taken as this run's assumption.
     virtual bool truth(const Value& symbol) = 0;
-    /// The number that a symbol must be for Python to go on (a range, a list index). Never returns for one that hangs on
-    /// a launch size.
+    /// The number that a symbol must be for Python to go on (a range, a list index). Never returns for one that hangs
+    /// on a launch size.
     virtual std::int64_t require_int(const Value& symbol, const char* what_for) = 0;
     virtual double require_float(const Value& symbol, const char* what_for) = 0;
 

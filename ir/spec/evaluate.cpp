@@ -145,7 +145,8 @@ Value Interpreter::attribute(const Node& e, Scope& scope) {
         if (c) return *c;
         fail("name", "torch.finfo has no `" + e.text + "` here", e.span, "min, max, eps and tiny are known");
     }
-    if (object.is<Sequence>() && object.as<Sequence>().tuple && object.as<Sequence>().items->size() == 2 && (e.text == "values" || e.text == "indices")) {
+    if (object.is<Sequence>() && object.as<Sequence>().tuple && object.as<Sequence>().items->size() == 2 &&
+        (e.text == "values" || e.text == "indices")) {
         const Value& v = (*object.as<Sequence>().items)[e.text == "values" ? 0 : 1]; // of max() and min() along an axis
         if (v.is<TensorRef>()) return v;
     }
@@ -156,7 +157,8 @@ Value Interpreter::attribute(const Node& e, Scope& scope) {
     fail("type", kind_of(object) + " has no attribute `" + e.text + "` here", e.span);
 }
 
-std::vector<std::pair<std::string, Value>> Interpreter::keywords_of(const Node& call, Values& positional, Scope& scope) {
+std::vector<std::pair<std::string, Value>> Interpreter::keywords_of(const Node& call, Values& positional,
+                                                                    Scope& scope) {
     for (std::size_t k = 1; k < call.items.size(); ++k) {
         if (call.items[k]->kind == NodeKind::Starred) {
             const Values more = iterate(evaluate(*call.items[k]->items[0], scope));
@@ -182,7 +184,8 @@ Value Interpreter::call_node(const Node& e, Scope& scope) {
     // x.masked_fill_(...) and its kin: the method returns the changed tensor, the name that held it gets it
     if (callee.is<RoutineValue>() && callee.as<RoutineValue>().self && e.items[0]->kind == NodeKind::Attribute &&
         e.items[0]->text.size() > 1 && e.items[0]->text.back() == '_' && e.items[0]->items[0]->kind == NodeKind::Name)
-        assign(*e.items[0]->items[0], succeed(callee.as<RoutineValue>().self->as<TensorRef>(), result.as<TensorRef>()), scope);
+        assign(*e.items[0]->items[0], succeed(callee.as<RoutineValue>().self->as<TensorRef>(), result.as<TensorRef>()),
+               scope);
     return result;
 }
 

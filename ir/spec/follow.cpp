@@ -16,7 +16,9 @@ const syntax::Node* find_function(const syntax::Node& module, const std::string&
     return found;
 }
 
-bool is_batch_name(const std::string& n) { return n == "b" || n == "batch" || n == "batch_idx" || n == "b_idx" || n == "bidx" || n == "_b"; }
+bool is_batch_name(const std::string& n) {
+    return n == "b" || n == "batch" || n == "batch_idx" || n == "b_idx" || n == "bidx" || n == "_b";
+}
 
 enum class Form { Attention, Score, Mask };
 
@@ -36,7 +38,8 @@ std::string flex_wrapper(const syntax::Node& module, const Source& source) {
         std::string known;
         for (const auto& s : module.body)
             if (s->kind == syntax::Kind::FunctionDef) known += (known.empty() ? "`" : ", `") + s->text + "`";
-        fail("name", "the text defines no function `" + name + "`", {}, known.empty() ? "write def attention(q, k, v, ...)" : "it defines " + known);
+        fail("name", "the text defines no function `" + name + "`", {},
+             known.empty() ? "write def attention(q, k, v, ...)" : "it defines " + known);
     };
     const syntax::Node* f = need(source.function);
     Form form = form_of(*f);
@@ -45,7 +48,8 @@ std::string flex_wrapper(const syntax::Node& module, const Source& source) {
         const syntax::Node* m = need(source.mask);
         if (form_of(*m) != Form::Mask)
             fail("type", "`" + source.mask + "` is no mask_mod: it takes (b, h, q_idx, kv_idx)", m->span);
-        if (form != Form::Score) fail("type", "`" + source.function + "` is no score_mod: it takes (score, b, h, q_idx, kv_idx)", f->span);
+        if (form != Form::Score)
+            fail("type", "`" + source.function + "` is no score_mod: it takes (score, b, h, q_idx, kv_idx)", f->span);
         score = source.function, mask = source.mask;
     } else if (form == Form::Score) {
         score = source.function;
@@ -78,7 +82,9 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
         in.run_module();
         if (state.wrapper) in.run(*state.wrapper);
         const Value* found = in.global(state.function);
-        if (!found || !found->is<FunctionValue>()) fail("name", "`" + state.function + "` is not a function", {}, "write def " + state.function + "(q, k, v, ...)");
+        if (!found || !found->is<FunctionValue>())
+            fail("name", "`" + state.function + "` is not a function", {},
+                 "write def " + state.function + "(q, k, v, ...)");
         const Value f = *found;
         in.on_global = on_global;
         Values positional;
@@ -88,19 +94,23 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
             keyword_only = keyword_only || p.form == syntax::Param::Form::Bar;
             const std::size_t next = positional.size() + keywords.size();
             if (p.form != syntax::Param::Form::Normal || next >= parameters.size()) continue;
-            if (keyword_only) keywords.emplace_back(p.name, parameters[next]);
-            else positional.push_back(parameters[next]);
+            if (keyword_only)
+                keywords.emplace_back(p.name, parameters[next]);
+            else
+                positional.push_back(parameters[next]);
         }
         const Value result = in.call(f, std::move(positional), std::move(keywords));
         std::vector<TensorRef> out;
         const Values items = result.is<Sequence>() ? *result.as<Sequence>().items : Values{result};
         for (const Value& v : items) {
             if (!v.is<TensorRef>())
-                fail("type", "the function returns " + kind_of(v) + ", not a tensor", f.as<FunctionValue>().node->span, "return the output, or (output, lse)");
+                fail("type", "the function returns " + kind_of(v) + ", not a tensor", f.as<FunctionValue>().node->span,
+                     "return the output, or (output, lse)");
             out.push_back(v.as<TensorRef>());
         }
         if (out.empty() || out.size() > 2)
-            fail("type", "the function returns " + std::to_string(out.size()) + " tensors", f.as<FunctionValue>().node->span, "return the output, or (output, lse)");
+            fail("type", "the function returns " + std::to_string(out.size()) + " tensors",
+                 f.as<FunctionValue>().node->span, "return the output, or (output, lse)");
         return out;
     } catch (Failure& f) {
         if (f.error.span.line == 0) f.error.span = in.span();
@@ -112,7 +122,8 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
     }
 }
 
-std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs, std::int64_t budget) {
+std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
+                                 std::int64_t budget) {
     ConcreteDomain domain(budget);
     const auto value = [&](std::size_t k) -> Value {
         const Input& x = state.scalar.inputs[k];

@@ -22,7 +22,8 @@ Value Interpreter::subscript(const Value& object, const Value& index) {
         std::int64_t k = known(index, 0);
         if (k < 0) k += n;
         if (k < 0 || k >= n)
-            fail("index", "index " + std::to_string(k) + " is out of range for " + std::to_string(n) + " elements", span_);
+            fail("index", "index " + std::to_string(k) + " is out of range for " + std::to_string(n) + " elements",
+                 span_);
         return fresh((*s.items)[static_cast<std::size_t>(k)], "the element");
     }
     const auto& p = *index.as<SliceValue>().parts;
@@ -35,12 +36,14 @@ Value Interpreter::subscript(const Value& object, const Value& index) {
     const std::int64_t start = p[0].none() ? (step > 0 ? 0 : n - 1) : clip(known(p[0], 0));
     const std::int64_t stop = p[1].none() ? (step > 0 ? n : -1) : clip(known(p[1], 0));
     Values out;
-    for (std::int64_t k = start; step > 0 ? k < stop : k > stop; k += step) out.push_back((*s.items)[static_cast<std::size_t>(k)]);
+    for (std::int64_t k = start; step > 0 ? k < stop : k > stop; k += step)
+        out.push_back((*s.items)[static_cast<std::size_t>(k)]);
     return Sequence{std::make_shared<Values>(std::move(out)), s.tuple};
 }
 
 Value Interpreter::index_tensor(const TensorRef& source, const Value& index) {
-    const Values parts = index.is<Sequence>() && index.as<Sequence>().tuple ? *index.as<Sequence>().items : Values{index};
+    const Values parts =
+        index.is<Sequence>() && index.as<Sequence>().tuple ? *index.as<Sequence>().items : Values{index};
     TensorRef t = source;
     std::size_t named = 0;
     bool ellipsis = false;
@@ -57,9 +60,8 @@ Value Interpreter::index_tensor(const TensorRef& source, const Value& index) {
         fail("index", std::to_string(named) + " indices for a tensor of rank " + std::to_string(rank), span_);
     // Slices, None and single positions are done axis by axis; tensors are collected for one gather at the end. A
     // single position beside a tensor is part of the gather, as in PyTorch.
-    const bool advanced = std::any_of(parts.begin(), parts.end(), [](const Value& p) {
-        return p.is<TensorRef>() || p.is<Sequence>();
-    });
+    const bool advanced =
+        std::any_of(parts.begin(), parts.end(), [](const Value& p) { return p.is<TensorRef>() || p.is<Sequence>(); });
     std::vector<TensorRef> at;
     int axis = 0;
     for (const Value& p : parts) {
@@ -77,14 +79,17 @@ Value Interpreter::index_tensor(const TensorRef& source, const Value& index) {
             if (type == DType::Bool)
                 fail("unsupported", "indexing by a boolean mask gives a tensor whose size hangs on data", span_,
                      "use torch.where(mask, x, other)");
-            if (is_float(type)) fail("type", "a tensor is indexed by integers, this is " + kind_of(p), span_, "use .long()");
+            if (is_float(type))
+                fail("type", "a tensor is indexed by integers, this is " + kind_of(p), span_, "use .long()");
             at.push_back(p.as<TensorRef>()), ++axis;
         } else if (p.is<Sequence>()) {
             const Values items = iterate(p);
             at.push_back(domain_.from_numbers({static_cast<std::int64_t>(items.size())}, items, DType::I64)), ++axis;
         } else if (p.number() && !p.is<double>() && !p.is<bool>()) {
-            if (advanced) at.push_back(domain_.cast(domain_.wrap(p), DType::I64)), ++axis;
-            else t = domain_.select(t, axis, p);
+            if (advanced)
+                at.push_back(domain_.cast(domain_.wrap(p), DType::I64)), ++axis;
+            else
+                t = domain_.select(t, axis, p);
         } else {
             fail("unsupported", "a tensor cannot be indexed by " + kind_of(p), span_);
         }

@@ -15,16 +15,31 @@ constexpr int kMaxCalls = 64;
 
 // Modules that a specification may import.
 bool is_known_module(const std::string& path) {
-    static constexpr const char* known[] = {
-        "torch", "math", "torch.nn", "torch.nn.functional", "torch.nn.attention", "torch.nn.attention.flex_attention",
-        "typing", "functools", "__future__", "numpy", "dataclasses", "collections", "itertools", "einops"};
+    static constexpr const char* known[] = {"torch",
+                                            "math",
+                                            "torch.nn",
+                                            "torch.nn.functional",
+                                            "torch.nn.attention",
+                                            "torch.nn.attention.flex_attention",
+                                            "typing",
+                                            "functools",
+                                            "__future__",
+                                            "numpy",
+                                            "dataclasses",
+                                            "collections",
+                                            "itertools",
+                                            "einops"};
     return std::any_of(std::begin(known), std::end(known), [&](const char* k) { return path == k; });
 }
 
 } // namespace
 
-Value make_tuple(Values items) { return Sequence{std::make_shared<Values>(std::move(items)), true}; }
-Value make_list(Values items) { return Sequence{std::make_shared<Values>(std::move(items)), false}; }
+Value make_tuple(Values items) {
+    return Sequence{std::make_shared<Values>(std::move(items)), true};
+}
+Value make_list(Values items) {
+    return Sequence{std::make_shared<Values>(std::move(items)), false};
+}
 
 std::string kind_of(const Value& v) {
     struct Name {
@@ -69,7 +84,9 @@ const Value* Interpreter::global(const std::string& name) const {
     return it == module_scope_.names.end() ? nullptr : &it->second;
 }
 
-void Interpreter::run_module() { run(module_); }
+void Interpreter::run_module() {
+    run(module_);
+}
 
 void Interpreter::run(const Node& module) {
     for (const auto& s : module.body) {
@@ -106,8 +123,10 @@ Interpreter::Flow Interpreter::statement(const Node& s, Scope& scope) {
         Value next = binary(s.text, now, by);
         if (now.is<TensorRef>()) {
             const TensorRef stored = stored_in(now.as<TensorRef>(), next.as<TensorRef>());
-            const bool region = s.items[0]->kind == NodeKind::Subscript && evaluate(*s.items[0]->items[0], scope).is<TensorRef>();
-            next = region ? stored : succeed(now.as<TensorRef>(), stored); // x[...] += y: the assignment below changes x
+            const bool region =
+                s.items[0]->kind == NodeKind::Subscript && evaluate(*s.items[0]->items[0], scope).is<TensorRef>();
+            next =
+                region ? stored : succeed(now.as<TensorRef>(), stored); // x[...] += y: the assignment below changes x
         }
         assign(*s.items[0], std::move(next), scope);
         return Flow::Next;
@@ -137,7 +156,8 @@ Interpreter::Flow Interpreter::statement(const Node& s, Scope& scope) {
         return block(s.orelse, scope);
     case NodeKind::Assert:
         if (!truth(evaluate(*s.items[0], scope)))
-            fail("domain", "an assertion of the text does not hold", s.span, "the sizes or settings do not fit the text");
+            fail("domain", "an assertion of the text does not hold", s.span,
+                 "the sizes or settings do not fit the text");
         return Flow::Next;
     case NodeKind::Raise:
         fail("domain", "the text raises an error here", s.span, "the sizes or settings do not fit the text");
@@ -165,10 +185,12 @@ void Interpreter::import(const Node& s, Scope& scope) {
         for (std::size_t k = 0; k < s.names.size(); ++k) {
             const std::string& path = s.names[k];
             if (!is_known_module(path))
-                fail("unsupported", "the module `" + path + "` cannot be imported: specifications use torch and math", s.span,
-                     "write what you need from it in torch");
-            if (!s.aliases[k].empty()) scope.names[s.aliases[k]] = ModuleValue{path};
-            else scope.names[path.substr(0, path.find('.'))] = ModuleValue{path.substr(0, path.find('.'))};
+                fail("unsupported", "the module `" + path + "` cannot be imported: specifications use torch and math",
+                     s.span, "write what you need from it in torch");
+            if (!s.aliases[k].empty())
+                scope.names[s.aliases[k]] = ModuleValue{path};
+            else
+                scope.names[path.substr(0, path.find('.'))] = ModuleValue{path.substr(0, path.find('.'))};
         }
         return;
     }
@@ -185,9 +207,12 @@ void Interpreter::import(const Node& s, Scope& scope) {
             continue;
         }
         const Place place = s.text == "math" ? kMath : s.text == "torch.nn.functional" ? kFunctional : kTorch;
-        if (const auto c = find_constant(s.text, s.names[k])) scope.names[as] = *c;
-        else if (const Routine* r = find_routine(place, s.names[k])) scope.names[as] = RoutineValue{r, nullptr};
-        else scope.names[as] = Opaque{"an imported name without meaning for a specification"};
+        if (const auto c = find_constant(s.text, s.names[k]))
+            scope.names[as] = *c;
+        else if (const Routine* r = find_routine(place, s.names[k]))
+            scope.names[as] = RoutineValue{r, nullptr};
+        else
+            scope.names[as] = Opaque{"an imported name without meaning for a specification"};
     }
 }
 
@@ -196,7 +221,8 @@ Value Interpreter::function(const Node& def, Scope& scope) {
     for (std::size_t k = 0; k < def.params.size(); ++k) {
         for (std::size_t m = 0; m < k; ++m)
             if (!def.params[k].name.empty() && def.params[m].name == def.params[k].name)
-                fail("syntax", "the parameter `" + def.params[k].name + "` stands twice", def.params[k].span, "rename one");
+                fail("syntax", "the parameter `" + def.params[k].name + "` stands twice", def.params[k].span,
+                     "rename one");
         fallbacks.push_back(def.params[k].fallback ? evaluate(*def.params[k].fallback, scope) : Value());
     }
     return FunctionValue{&def, &scope, std::make_shared<const Values>(std::move(fallbacks))};
@@ -213,8 +239,10 @@ void Interpreter::assign(const Node& target, Value v, Scope& scope) {
                                        [](const auto& t) { return t->kind == NodeKind::Starred; });
         const std::size_t fixed = target.items.size() - (star == target.items.end() ? 0 : 1);
         if (star == target.items.end() ? items.size() != fixed : items.size() < fixed)
-            fail("type", "cannot unpack " + std::to_string(items.size()) + " values into " +
-                             std::to_string(target.items.size()) + " names", target.span);
+            fail("type",
+                 "cannot unpack " + std::to_string(items.size()) + " values into " +
+                     std::to_string(target.items.size()) + " names",
+                 target.span);
         std::size_t at = 0;
         for (const auto& t : target.items) {
             if (t->kind != NodeKind::Starred) {
@@ -222,8 +250,10 @@ void Interpreter::assign(const Node& target, Value v, Scope& scope) {
                 continue;
             }
             const std::size_t count = items.size() - fixed;
-            assign(*t->items[0], make_list(Values(items.begin() + static_cast<std::ptrdiff_t>(at),
-                                                  items.begin() + static_cast<std::ptrdiff_t>(at + count))), scope);
+            assign(*t->items[0],
+                   make_list(Values(items.begin() + static_cast<std::ptrdiff_t>(at),
+                                    items.begin() + static_cast<std::ptrdiff_t>(at + count))),
+                   scope);
             at += count;
         }
         return;
@@ -237,12 +267,16 @@ void Interpreter::assign(const Node& target, Value v, Scope& scope) {
 TensorRef Interpreter::stored_in(const TensorRef& t, const TensorRef& to) {
     const auto category = [](DType d) { return d == DType::Bool ? 0 : is_float(d) ? 2 : 1; };
     if (category(to->dtype) > category(t->dtype))
-        fail("type", std::string("a result of ") + torch_name(to->dtype) + " does not fit the tensor of " + torch_name(t->dtype) + " that it is stored in", span_,
-             "write x = x + y");
+        fail("type",
+             std::string("a result of ") + torch_name(to->dtype) + " does not fit the tensor of " +
+                 torch_name(t->dtype) + " that it is stored in",
+             span_, "write x = x + y");
     const Values from = domain_.shape(t), into = domain_.shape(to);
     bool same = from.size() == into.size();
     for (std::size_t k = 0; same && k < from.size(); ++k) same = truth(elementwise(Op::Eq, {from[k], into[k]}));
-    if (!same) fail("shape", "the result does not have the shape of the tensor that it is stored in", span_, "write x = x + y");
+    if (!same)
+        fail("shape", "the result does not have the shape of the tensor that it is stored in", span_,
+             "write x = x + y");
     return domain_.cast(to, t->dtype);
 }
 
@@ -269,7 +303,8 @@ const Value& Interpreter::fresh(const Value& v, const std::string& name) const {
     if (v.is<TensorRef>()) {
         const TensorBase& t = *v.as<TensorRef>();
         if (t.memory && t.version != *t.memory)
-            fail("unsupported", name + " shares memory with a tensor that was changed since", span_, "use .clone(), or write y = x + 1 instead of y += 1");
+            fail("unsupported", name + " shares memory with a tensor that was changed since", span_,
+                 "use .clone(), or write y = x + 1 instead of y += 1");
     }
     return v;
 }
@@ -282,9 +317,11 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
     if (object.is<Sequence>() && !object.as<Sequence>().tuple) {
         auto& items = *object.as<Sequence>().items;
         if (!index.number()) fail("type", "a list is indexed by an int", target.span);
-        std::int64_t k = index.is<std::int64_t>() ? index.as<std::int64_t>() : domain_.require_int(index, "a list index");
+        std::int64_t k =
+            index.is<std::int64_t>() ? index.as<std::int64_t>() : domain_.require_int(index, "a list index");
         if (k < 0) k += static_cast<std::int64_t>(items.size());
-        if (k < 0 || k >= static_cast<std::int64_t>(items.size())) fail("index", "the list index is out of range", target.span);
+        if (k < 0 || k >= static_cast<std::int64_t>(items.size()))
+            fail("index", "the list index is out of range", target.span);
         items[static_cast<std::size_t>(k)] = v;
         return;
     }
@@ -294,7 +331,8 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
     Values parts = index.is<Sequence>() && index.as<Sequence>().tuple ? *index.as<Sequence>().items : Values{index};
     std::size_t named = 0;
     for (const Value& p : parts) named += p.is<EllipsisValue>() ? 0 : 1;
-    if (named > sizes.size()) fail("index", "too many indices for a tensor of rank " + std::to_string(sizes.size()), target.span);
+    if (named > sizes.size())
+        fail("index", "too many indices for a tensor of rank " + std::to_string(sizes.size()), target.span);
     std::vector<Domain::Region> where;
     const auto whole = [&] { where.push_back({nullptr, Value(0), sizes[where.size()], Value(1), false}); };
     for (const Value& p : parts) {
@@ -312,8 +350,10 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
             const Value from = bound(start, Value(0)), to = bound(stop, size);
             Value count = elementwise(Op::Max, {binary("-", to, from), Value(0)});
             const Value by = step.none() ? Value(1) : step;
-            if (!by.is<std::int64_t>() || by.as<std::int64_t>() < 1) fail("unsupported", "a slice with a step below 1", target.span, "use torch.flip");
-            if (by.as<std::int64_t>() > 1) count = binary("//", binary("+", count, Value(by.as<std::int64_t>() - 1)), by);
+            if (!by.is<std::int64_t>() || by.as<std::int64_t>() < 1)
+                fail("unsupported", "a slice with a step below 1", target.span, "use torch.flip");
+            if (by.as<std::int64_t>() > 1)
+                count = binary("//", binary("+", count, Value(by.as<std::int64_t>() - 1)), by);
             where.push_back({nullptr, from, count, by, false});
         } else if (p.is<TensorRef>()) {
             if (p.as<TensorRef>()->dtype == DType::Bool)
@@ -321,7 +361,8 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
             where.push_back({p.as<TensorRef>(), Value(0), Value(0), Value(1), false});
         } else if (p.is<Sequence>()) {
             const Values items = iterate(p);
-            where.push_back({domain_.from_numbers({static_cast<std::int64_t>(items.size())}, items, DType::I64), Value(0), Value(0), Value(1), false});
+            where.push_back({domain_.from_numbers({static_cast<std::int64_t>(items.size())}, items, DType::I64),
+                             Value(0), Value(0), Value(1), false});
         } else if (p.number() && !p.is<double>() && !p.is<bool>()) {
             const bool below = p.is<std::int64_t>() && p.as<std::int64_t>() < 0;
             where.push_back({nullptr, below ? binary("+", p, sizes[where.size()]) : p, Value(1), Value(1), true});
@@ -386,7 +427,8 @@ Value Interpreter::call(const Value& callee, Values positional, std::vector<std:
     const auto& f = callee.as<FunctionValue>();
     const std::string name = f.node->kind == NodeKind::Lambda ? "the lambda" : "`" + f.node->text + "`";
     if (++calls_ > kMaxCalls)
-        fail("recursion", "calls are nested more than " + std::to_string(kMaxCalls) + " deep: " + name + " calls itself", span_,
+        fail("recursion",
+             "calls are nested more than " + std::to_string(kMaxCalls) + " deep: " + name + " calls itself", span_,
              "write the recursion as whole-tensor operations");
     const Span here = span_;
     Scope& scope = new_scope(f.scope);
@@ -397,12 +439,15 @@ Value Interpreter::call(const Value& callee, Values positional, std::vector<std:
         if (p.form == syntax::Param::Form::Bar) keyword_only = true;
         if (p.form == syntax::Param::Form::Star) {
             keyword_only = starred = true;
-            scope.names[p.name] = make_tuple(Values(positional.begin() + static_cast<std::ptrdiff_t>(std::min(next, positional.size())), positional.end()));
+            scope.names[p.name] = make_tuple(Values(
+                positional.begin() + static_cast<std::ptrdiff_t>(std::min(next, positional.size())), positional.end()));
             next = positional.size();
         }
-        if (p.form == syntax::Param::Form::StarStar) fail("unsupported", "**" + p.name + " in a parameter list", p.span, "name the parameters");
+        if (p.form == syntax::Param::Form::StarStar)
+            fail("unsupported", "**" + p.name + " in a parameter list", p.span, "name the parameters");
         if (p.form != syntax::Param::Form::Normal) continue;
-        const auto given = std::find_if(keywords.begin(), keywords.end(), [&](const auto& w) { return w.first == p.name; });
+        const auto given =
+            std::find_if(keywords.begin(), keywords.end(), [&](const auto& w) { return w.first == p.name; });
         if (!keyword_only && next < positional.size()) {
             if (given != keywords.end()) fail("type", name + " got two values for `" + p.name + "`", here);
             scope.names[p.name] = positional[next++];
@@ -416,7 +461,10 @@ Value Interpreter::call(const Value& callee, Values positional, std::vector<std:
         }
     }
     if (next < positional.size() && !starred)
-        fail("type", name + " takes " + std::to_string(next) + " arguments, " + std::to_string(positional.size()) + " are given", here);
+        fail("type",
+             name + " takes " + std::to_string(next) + " arguments, " + std::to_string(positional.size()) +
+                 " are given",
+             here);
     if (!keywords.empty()) fail("type", name + " has no parameter `" + keywords[0].first + "`", here);
     Value result;
     if (f.node->kind == NodeKind::Lambda) {

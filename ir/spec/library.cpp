@@ -9,7 +9,7 @@ namespace {
 
 struct Parameter {
     std::string name;
-    bool rest = false;         // *name
+    bool rest = false; // *name
     bool keyword_only = false;
     bool required = true;
     Value fallback;
@@ -54,7 +54,8 @@ struct Tables {
     std::vector<std::vector<Parameter>> parameters;
     std::map<std::pair<unsigned, std::string_view>, const Routine*> byname;
     Tables() {
-        for (const auto rows : {rows_making(), rows_elementwise(), rows_shape(), rows_reduce(), rows_product(), rows_python()})
+        for (const auto rows :
+             {rows_making(), rows_elementwise(), rows_shape(), rows_reduce(), rows_product(), rows_python()})
             all.insert(all.end(), rows.begin(), rows.end());
         for (const Routine& r : all) {
             parameters.push_back(parse_parameters(r.parameters));
@@ -90,7 +91,9 @@ const std::vector<Parameter>& parameters_of(const Routine& r) {
 
 } // namespace
 
-std::span<const Routine> routines() { return tables().all; }
+std::span<const Routine> routines() {
+    return tables().all;
+}
 
 const Routine* find_routine(Place place, std::string_view name) {
     const auto it = tables().byname.find({place, name});
@@ -118,13 +121,15 @@ Args bind(const Routine& r, Values positional, std::vector<std::pair<std::string
         if (p.rest) {
             // x.view(2, 3) and x.view((2, 3)) are one call
             const bool packed = positional.size() == next + 1 && positional[next].is<Sequence>();
-            Values rest = packed ? *positional[next].as<Sequence>().items
-                                 : Values(positional.begin() + static_cast<std::ptrdiff_t>(std::min(next, positional.size())),
-                                          positional.end());
+            Values rest =
+                packed ? *positional[next].as<Sequence>().items
+                       : Values(positional.begin() + static_cast<std::ptrdiff_t>(std::min(next, positional.size())),
+                                positional.end());
             next = positional.size();
             bound[k] = make_tuple(std::move(rest));
             for (auto it = keywords.begin(); it != keywords.end(); ++it)
-                if (it->first == p.name || (p.name == "size" && it->first == "shape") || (p.name == "dims" && it->first == "dim")) {
+                if (it->first == p.name || (p.name == "size" && it->first == "shape") ||
+                    (p.name == "dims" && it->first == "dim")) {
                     bound[k] = it->second.is<Sequence>() ? it->second : make_tuple({it->second});
                     keywords.erase(it);
                     break;
@@ -132,10 +137,12 @@ Args bind(const Routine& r, Values positional, std::vector<std::pair<std::string
             continue;
         }
         const auto given = std::find_if(keywords.begin(), keywords.end(), [&](const auto& w) {
-            return w.first == p.name || (p.name == "dim" && w.first == "axis") || (p.name == "keepdim" && w.first == "keepdims");
+            return w.first == p.name || (p.name == "dim" && w.first == "axis") ||
+                   (p.name == "keepdim" && w.first == "keepdims");
         });
         if (!p.keyword_only && next < positional.size()) {
-            if (given != keywords.end()) fail("type", std::string(r.name) + "() got two values for `" + p.name + "`", in.span());
+            if (given != keywords.end())
+                fail("type", std::string(r.name) + "() got two values for `" + p.name + "`", in.span());
             bound[k] = positional[next++];
         } else if (given != keywords.end()) {
             bound[k] = given->second;
@@ -149,11 +156,14 @@ Args bind(const Routine& r, Values positional, std::vector<std::pair<std::string
     }
     // Where values live and whether they are differentiated changes none of them.
     std::erase_if(keywords, [](const auto& w) {
-        static constexpr const char* ignored[] = {"device", "requires_grad", "non_blocking", "memory_format", "layout", "pin_memory", "copy"};
+        static constexpr const char* ignored[] = {"device", "requires_grad", "non_blocking", "memory_format",
+                                                  "layout", "pin_memory",    "copy"};
         return std::any_of(std::begin(ignored), std::end(ignored), [&](const char* n) { return w.first == n; });
     });
     if (next < positional.size())
-        fail("type", std::string(r.name) + "() takes " + std::to_string(next) + " arguments, " + std::to_string(positional.size()) + " are given",
+        fail("type",
+             std::string(r.name) + "() takes " + std::to_string(next) + " arguments, " +
+                 std::to_string(positional.size()) + " are given",
              in.span(), std::string("its parameters are (") + r.parameters + ")");
     if (!keywords.empty())
         fail("unsupported", std::string(r.name) + "() has no keyword `" + keywords[0].first + "` here", in.span(),
@@ -162,8 +172,10 @@ Args bind(const Routine& r, Values positional, std::vector<std::pair<std::string
 }
 
 void Args::wrong(std::size_t k, const char* expected) const {
-    fail("type", std::string(routine_.name) + "(): `" + parameters_of(routine_)[k].name + "` must be " + expected + ", this is " +
-                     kind_of(bound_[k]), in_.span());
+    fail("type",
+         std::string(routine_.name) + "(): `" + parameters_of(routine_)[k].name + "` must be " + expected +
+             ", this is " + kind_of(bound_[k]),
+         in_.span());
 }
 
 TensorRef Args::tensor(std::size_t k) const {
@@ -186,8 +198,10 @@ std::int64_t Args::integer(std::size_t k) const {
 int Args::dim(std::size_t k, std::size_t rank) const {
     const std::int64_t d = integer(k), n = std::max<std::int64_t>(static_cast<std::int64_t>(rank), 1);
     if (d < -n || d >= n)
-        fail("index", std::string(routine_.name) + "(): dimension " + std::to_string(d) + " is out of range for a tensor of rank " +
-                          std::to_string(rank), in_.span());
+        fail("index",
+             std::string(routine_.name) + "(): dimension " + std::to_string(d) +
+                 " is out of range for a tensor of rank " + std::to_string(rank),
+             in_.span());
     return static_cast<int>(d < 0 ? d + n : d);
 }
 
@@ -223,16 +237,19 @@ Values Args::sizes(std::size_t k) const {
     const Values items = bound_[k].is<Sequence>() ? *bound_[k].as<Sequence>().items : Values{bound_[k]};
     Values out;
     for (const Value& v : items) {
-        if (v.is<TensorRef>()) out.push_back(in_.domain().item(v.as<TensorRef>(), "a size"));
-        else if (v.number() && !v.is<double>() && !v.is<bool>()) out.push_back(v);
-        else fail("type", std::string(routine_.name) + "(): a size must be an int, this is " + kind_of(v), in_.span());
+        if (v.is<TensorRef>())
+            out.push_back(in_.domain().item(v.as<TensorRef>(), "a size"));
+        else if (v.number() && !v.is<double>() && !v.is<bool>())
+            out.push_back(v);
+        else
+            fail("type", std::string(routine_.name) + "(): a size must be an int, this is " + kind_of(v), in_.span());
     }
     return out;
 }
 
 std::string routines_markdown() {
     static constexpr std::pair<unsigned, const char*> places[] = {
-        {kTorch, "torch"},     {kFunctional, "F"},    {kMethod, "method"},      {kMath, "math"},
+        {kTorch, "torch"},     {kFunctional, "F"},      {kMethod, "method"},         {kMath, "math"},
         {kBuiltin, "builtin"}, {kProperty, "property"}, {kListMethod, "list method"}};
     std::string out = "| name | as | parameters | note |\n| --- | --- | --- | --- |\n";
     for (const Routine& r : routines()) {
@@ -248,7 +265,8 @@ std::string routines_json() {
     std::string out = "[\n";
     for (const Routine& r : routines()) {
         if (out.size() > 2) out += ",\n";
-        out += " {\"name\": \"" + std::string(r.name) + "\", \"places\": " + std::to_string(r.places) + ", \"parameters\": \"" + r.parameters + "\"}";
+        out += " {\"name\": \"" + std::string(r.name) + "\", \"places\": " + std::to_string(r.places) +
+               ", \"parameters\": \"" + r.parameters + "\"}";
     }
     return out + "\n]\n";
 }

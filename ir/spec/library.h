@@ -1,7 +1,6 @@
 // The table of every function, method and constant that a specification may use: one row each, with its parameters as
-// PyTorch writes them. The interpreter binds calls by it, docs/specification.md and the generator of random programs are
-// printed from it.
-// SPDX-License-Identifier: Apache-2.0
+// PyTorch writes them. The interpreter binds calls by it, docs/specification.md and the generator of random programs
+// are printed from it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "ir/spec/interpreter.h"
 #include <span>
@@ -11,12 +10,12 @@ namespace cubridge::ir::spec {
 
 /// Where a name may stand; a set.
 enum Place : unsigned {
-    kTorch = 1,      ///< torch.name
-    kFunctional = 2, ///< torch.nn.functional.name
-    kMethod = 4,     ///< tensor.name(...): the first parameter is the tensor
-    kMath = 8,       ///< math.name
-    kBuiltin = 16,   ///< name
-    kProperty = 32,  ///< tensor.name, without a call
+    kTorch = 1,       ///< torch.name
+    kFunctional = 2,  ///< torch.nn.functional.name
+    kMethod = 4,      ///< tensor.name(...): the first parameter is the tensor
+    kMath = 8,        ///< math.name
+    kBuiltin = 16,    ///< name
+    kProperty = 32,   ///< tensor.name, without a call
     kListMethod = 64, ///< list.name(...)
     kView = 128       ///< no place: the result shares memory with the first argument
 };
@@ -24,16 +23,17 @@ enum Place : unsigned {
 /// The arguments of a call, bound to the row's parameters.
 class Args {
 public:
-    Args(const Routine& routine, Values bound, Interpreter& in) : routine_(routine), bound_(std::move(bound)), in_(in) {}
+    Args(const Routine& routine, Values bound, Interpreter& in)
+        : routine_(routine), bound_(std::move(bound)), in_(in) {}
     const Value& operator[](std::size_t k) const { return bound_[k]; }
     bool given(std::size_t k) const { return !bound_[k].none(); }
-    TensorRef tensor(std::size_t k) const;      ///< a tensor; Python numbers are wrapped
+    TensorRef tensor(std::size_t k) const;          ///< a tensor; Python numbers are wrapped
     int dim(std::size_t k, std::size_t rank) const; ///< 0 <= dim < rank, negative ones wrapped; 0 of a tensor of rank 0
     int axis(std::size_t k, std::size_t rank) const; ///< the same, of a tensor that has axes
     std::int64_t integer(std::size_t k) const;
     bool flag(std::size_t k) const;
     DType dtype(std::size_t k, DType fallback) const;
-    Values sizes(std::size_t k) const;          ///< a tuple of sizes, or one size
+    Values sizes(std::size_t k) const; ///< a tuple of sizes, or one size
     const std::string& name(std::size_t k) const;
     [[noreturn]] void wrong(std::size_t k, const char* expected) const;
     const Routine& routine() const { return routine_; }
@@ -47,7 +47,8 @@ private:
 struct Routine {
     const char* name;
     unsigned places;
-    /// "input, dim, keepdim=False, *, dtype=None"; "*name" takes the rest as a tuple; "name=?" is optional without value.
+    /// "input, dim, keepdim=False, *, dtype=None"; "*name" takes the rest as a tuple; "name=?" is optional without
+    /// value.
     const char* parameters;
     Value (*call)(Interpreter&, Args&);
     const char* note = ""; ///< a restriction, for the documentation
@@ -63,7 +64,8 @@ std::string nearest_routine(Place place, std::string_view name);
 std::optional<Value> find_constant(std::string_view module, std::string_view name);
 
 /// Binds a call's arguments to the row's parameters; Failures of kind "type" name the function and the argument.
-Args bind(const Routine& routine, Values positional, std::vector<std::pair<std::string, Value>> keywords, Interpreter& in);
+Args bind(const Routine& routine, Values positional, std::vector<std::pair<std::string, Value>> keywords,
+          Interpreter& in);
 
 /// docs/specification.md's table, and the same as JSON for generators.
 std::string routines_markdown();

@@ -5,11 +5,15 @@
 
 namespace cubridge::ir::spec {
 
-DType floating(DType t) { return is_float(t) ? t : DType::F32; }
+DType floating(DType t) {
+    return is_float(t) ? t : DType::F32;
+}
 
 namespace {
 
-template <Op op> Value unary(Interpreter& in, Args& a) { return in.domain().apply(op, {a.tensor(0)}); }
+template <Op op> Value unary(Interpreter& in, Args& a) {
+    return in.domain().apply(op, {a.tensor(0)});
+}
 // What PyTorch has for numbers only.
 template <Op op> Value of_numbers(Interpreter& in, Args& a) {
     if (a.tensor(0)->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
@@ -51,7 +55,8 @@ Value div(Interpreter& in, Args& a) {
     if (mode != "trunc") a.wrong(2, "\"floor\", \"trunc\" or None");
     const TensorRef x = a.tensor(0), y = in.tensor(a[1]);
     if (x->dtype == DType::Bool && y->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
-    if (!is_float(x->dtype) && !is_float(y->dtype)) return in.domain().cast(in.domain().apply(Op::Trunc, {q.as<TensorRef>()}), promote(x->dtype, y->dtype));
+    if (!is_float(x->dtype) && !is_float(y->dtype))
+        return in.domain().cast(in.domain().apply(Op::Trunc, {q.as<TensorRef>()}), promote(x->dtype, y->dtype));
     return in.domain().apply(Op::Trunc, {q.as<TensorRef>()});
 }
 
@@ -62,20 +67,29 @@ Value clamp(Interpreter& in, Args& a) {
     if (a.given(2)) v = in.elementwise(Op::Min, {v, a[2]});
     return v;
 }
-Value clamp_min(Interpreter& in, Args& a) { return in.elementwise(Op::Max, {Value(a.tensor(0)), a[1]}); }
-Value clamp_max(Interpreter& in, Args& a) { return in.elementwise(Op::Min, {Value(a.tensor(0)), a[1]}); }
+Value clamp_min(Interpreter& in, Args& a) {
+    return in.elementwise(Op::Max, {Value(a.tensor(0)), a[1]});
+}
+Value clamp_max(Interpreter& in, Args& a) {
+    return in.elementwise(Op::Min, {Value(a.tensor(0)), a[1]});
+}
 
 Value where(Interpreter& in, Args& a) {
-    if (!a.given(1)) fail("unsupported", "torch.where(condition) alone gives positions, whose number hangs on data", in.span(), "use the form with three arguments");
+    if (!a.given(1))
+        fail("unsupported", "torch.where(condition) alone gives positions, whose number hangs on data", in.span(),
+             "use the form with three arguments");
     return in.domain().apply(Op::Where, {a.tensor(0), in.tensor(a[1]), in.tensor(a[2])});
 }
-Value method_where(Interpreter& in, Args& a) { return in.domain().apply(Op::Where, {a.tensor(1), a.tensor(0), in.tensor(a[2])}); }
+Value method_where(Interpreter& in, Args& a) {
+    return in.domain().apply(Op::Where, {a.tensor(1), a.tensor(0), in.tensor(a[2])});
+}
 
 bool same_known_shape(Domain& d, const TensorRef& x, const TensorRef& y) { // sizes of a launch count as equal
     const Values a = d.shape(x), b = d.shape(y);
     bool same = a.size() == b.size();
     for (std::size_t k = 0; same && k < a.size(); ++k)
-        same = !a[k].is<std::int64_t>() || !b[k].is<std::int64_t>() || a[k].as<std::int64_t>() == b[k].as<std::int64_t>();
+        same =
+            !a[k].is<std::int64_t>() || !b[k].is<std::int64_t>() || a[k].as<std::int64_t>() == b[k].as<std::int64_t>();
     return same;
 }
 
@@ -93,7 +107,9 @@ Value relu(Interpreter& in, Args& a) {
     if (a.tensor(0)->dtype == DType::Bool) a.wrong(0, "a tensor of numbers");
     return in.elementwise(Op::Max, {Value(a.tensor(0)), Value(0)});
 }
-Value reciprocal(Interpreter& in, Args& a) { return in.elementwise(Op::Div, {Value(1), Value(a.tensor(0))}); }
+Value reciprocal(Interpreter& in, Args& a) {
+    return in.elementwise(Op::Div, {Value(1), Value(a.tensor(0))});
+}
 Value square(Interpreter& in, Args& a) {
     TensorRef x = a.tensor(0);
     if (x->dtype == DType::Bool) x = in.domain().cast(x, DType::I64);
@@ -108,19 +124,25 @@ Value gelu(Interpreter& in, Args& a) {
     const std::string how = a.given(1) ? a.name(1) : "none";
     if (how == "tanh") {
         const Value cube = in.elementwise(Op::Mul, {in.elementwise(Op::Mul, {x, x}), x});
-        const Value inner = in.elementwise(Op::Mul, {Value(0.79788456080286535588), in.elementwise(Op::Add, {x, in.elementwise(Op::Mul, {Value(0.044715), cube})})});
+        const Value inner =
+            in.elementwise(Op::Mul, {Value(0.79788456080286535588),
+                                     in.elementwise(Op::Add, {x, in.elementwise(Op::Mul, {Value(0.044715), cube})})});
         const Value t = in.elementwise(Op::Add, {Value(1), Value(in.domain().apply(Op::Tanh, {in.tensor(inner)}))});
         return in.elementwise(Op::Mul, {in.elementwise(Op::Mul, {Value(0.5), x}), t});
     }
     if (how != "none") a.wrong(1, "\"none\" or \"tanh\"");
-    const TensorRef e = in.domain().apply(Op::Erf, {in.tensor(in.elementwise(Op::Mul, {x, Value(0.70710678118654752440)}))});
-    return in.elementwise(Op::Mul, {in.elementwise(Op::Mul, {Value(0.5), x}), in.elementwise(Op::Add, {Value(1), Value(e)})});
+    const TensorRef e =
+        in.domain().apply(Op::Erf, {in.tensor(in.elementwise(Op::Mul, {x, Value(0.70710678118654752440)}))});
+    return in.elementwise(Op::Mul,
+                          {in.elementwise(Op::Mul, {Value(0.5), x}), in.elementwise(Op::Add, {Value(1), Value(e)})});
 }
 Value softplus(Interpreter& in, Args& a) { // log(1 + exp(x)), without overflow
     Domain& d = in.domain();
     const Value x = a.tensor(0);
-    if (a[1].is<double>() && a[1].as<double>() != 1) fail("unsupported", "softplus() with beta", in.span(), "write log1p(exp(beta * x)) / beta");
-    const TensorRef small = d.apply(Op::Log1p, {d.apply(Op::Exp, {d.apply(Op::Neg, {d.apply(Op::Abs, {in.tensor(x)})})})});
+    if (a[1].is<double>() && a[1].as<double>() != 1)
+        fail("unsupported", "softplus() with beta", in.span(), "write log1p(exp(beta * x)) / beta");
+    const TensorRef small =
+        d.apply(Op::Log1p, {d.apply(Op::Exp, {d.apply(Op::Neg, {d.apply(Op::Abs, {in.tensor(x)})})})});
     return in.elementwise(Op::Add, {in.elementwise(Op::Max, {x, Value(0)}), Value(small)});
 }
 Value logsigmoid(Interpreter& in, Args& a) {
@@ -147,14 +169,18 @@ Value sign(Interpreter& in, Args& a) {
     return d.apply(Op::Sub, {above, below});
 }
 
-Value isnan(Interpreter& in, Args& a) { return in.domain().apply(Op::Ne, {a.tensor(0), a.tensor(0)}); }
+Value isnan(Interpreter& in, Args& a) {
+    return in.domain().apply(Op::Ne, {a.tensor(0), a.tensor(0)});
+}
 Value isinf(Interpreter& in, Args& a) {
     const TensorRef x = a.tensor(0);
-    return in.elementwise(Op::Eq, {Value(in.domain().apply(Op::Abs, {x})), Value(std::numeric_limits<double>::infinity())});
+    return in.elementwise(Op::Eq,
+                          {Value(in.domain().apply(Op::Abs, {x})), Value(std::numeric_limits<double>::infinity())});
 }
 Value isfinite(Interpreter& in, Args& a) {
     const TensorRef x = a.tensor(0);
-    return in.elementwise(Op::Lt, {Value(in.domain().apply(Op::Abs, {x})), Value(std::numeric_limits<double>::infinity())});
+    return in.elementwise(Op::Lt,
+                          {Value(in.domain().apply(Op::Abs, {x})), Value(std::numeric_limits<double>::infinity())});
 }
 template <bool positive> Value isinf_sided(Interpreter& in, Args& a) {
     const double inf = std::numeric_limits<double>::infinity();
@@ -168,7 +194,9 @@ Value nan_to_num(Interpreter& in, Args& a) {
     const double inf = std::numeric_limits<double>::infinity();
     const auto limit = find_constant(std::string("finfo.") + short_name(x->dtype), "max");
     const double most = limit ? limit->as<double>() : static_cast<double>(std::numeric_limits<float>::max());
-    const auto other = [&](std::size_t k, double fallback) { return d.cast(in.tensor(a.given(k) ? a[k] : Value(fallback)), x->dtype); };
+    const auto other = [&](std::size_t k, double fallback) {
+        return d.cast(in.tensor(a.given(k) ? a[k] : Value(fallback)), x->dtype);
+    };
     TensorRef r = d.apply(Op::Where, {d.apply(Op::Ne, {x, x}), other(1, 0), x});
     r = d.apply(Op::Where, {in.tensor(in.elementwise(Op::Eq, {Value(x), Value(inf)})), other(2, most), r});
     return d.apply(Op::Where, {in.tensor(in.elementwise(Op::Eq, {Value(x), Value(-inf)})), other(3, -most), r});
@@ -177,8 +205,10 @@ Value nan_to_num(Interpreter& in, Args& a) {
 template <Op op> Value logical(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef x = d.cast(a.tensor(0), DType::Bool);
-    if constexpr (op == Op::Not) return d.apply(op, {x});
-    else return d.apply(op, {x, d.cast(a.tensor(1), DType::Bool)});
+    if constexpr (op == Op::Not)
+        return d.apply(op, {x});
+    else
+        return d.apply(op, {x, d.cast(a.tensor(1), DType::Bool)});
 }
 
 Value cast_to(Interpreter& in, Args& a) {
@@ -190,11 +220,19 @@ Value cast_to(Interpreter& in, Args& a) {
     }
     return a.given(2) ? d.cast(x, a.dtype(2, x->dtype)) : x;
 }
-template <DType t> Value cast_fixed(Interpreter& in, Args& a) { return in.domain().cast(a.tensor(0), t); }
-Value type_as(Interpreter& in, Args& a) { return in.domain().cast(a.tensor(0), a.tensor(1)->dtype); }
-Value same(Interpreter&, Args& a) { return a.tensor(0); }
+template <DType t> Value cast_fixed(Interpreter& in, Args& a) {
+    return in.domain().cast(a.tensor(0), t);
+}
+Value type_as(Interpreter& in, Args& a) {
+    return in.domain().cast(a.tensor(0), a.tensor(1)->dtype);
+}
+Value same(Interpreter&, Args& a) {
+    return a.tensor(0);
+}
 // A tensor of its own: what is assigned to it later is not seen through the original.
-Value clone(Interpreter& in, Args& a) { return in.domain().reshape(a.tensor(0), in.domain().shape(a.tensor(0))); }
+Value clone(Interpreter& in, Args& a) {
+    return in.domain().reshape(a.tensor(0), in.domain().shape(a.tensor(0)));
+}
 
 constexpr unsigned kTM = kTorch | kMethod, kTMF = kTorch | kMethod | kFunctional;
 
@@ -300,6 +338,8 @@ constexpr Routine rows[] = {
 
 } // namespace
 
-std::span<const Routine> rows_elementwise() { return rows; }
+std::span<const Routine> rows_elementwise() {
+    return rows;
+}
 
 } // namespace cubridge::ir::spec

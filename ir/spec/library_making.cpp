@@ -13,10 +13,16 @@ DType type_of_number(const Value& v) {
     return DType::F32;
 }
 
-Value filled(Interpreter& in, const Values& sizes, const Value& v, DType t) { return in.domain().full(sizes, v, t); }
+Value filled(Interpreter& in, const Values& sizes, const Value& v, DType t) {
+    return in.domain().full(sizes, v, t);
+}
 
-Value ones(Interpreter& in, Args& a) { return filled(in, a.sizes(0), 1, a.dtype(1, DType::F32)); }
-Value zeros(Interpreter& in, Args& a) { return filled(in, a.sizes(0), 0, a.dtype(1, DType::F32)); }
+Value ones(Interpreter& in, Args& a) {
+    return filled(in, a.sizes(0), 1, a.dtype(1, DType::F32));
+}
+Value zeros(Interpreter& in, Args& a) {
+    return filled(in, a.sizes(0), 0, a.dtype(1, DType::F32));
+}
 
 Value full(Interpreter& in, Args& a) {
     Value v = a[1];
@@ -29,12 +35,24 @@ Value like(Interpreter& in, Args& a, const Value& v, std::size_t dtype) {
     const TensorRef t = a.tensor(0);
     return filled(in, in.domain().shape(t), v, a.dtype(dtype, t->dtype));
 }
-Value ones_like(Interpreter& in, Args& a) { return like(in, a, 1, 1); }
-Value zeros_like(Interpreter& in, Args& a) { return like(in, a, 0, 1); }
-Value full_like(Interpreter& in, Args& a) { return like(in, a, a[1], 2); }
-Value new_zeros(Interpreter& in, Args& a) { return filled(in, a.sizes(1), 0, a.dtype(2, a.tensor(0)->dtype)); }
-Value new_ones(Interpreter& in, Args& a) { return filled(in, a.sizes(1), 1, a.dtype(2, a.tensor(0)->dtype)); }
-Value new_full(Interpreter& in, Args& a) { return filled(in, a.sizes(1), a[2], a.dtype(3, a.tensor(0)->dtype)); }
+Value ones_like(Interpreter& in, Args& a) {
+    return like(in, a, 1, 1);
+}
+Value zeros_like(Interpreter& in, Args& a) {
+    return like(in, a, 0, 1);
+}
+Value full_like(Interpreter& in, Args& a) {
+    return like(in, a, a[1], 2);
+}
+Value new_zeros(Interpreter& in, Args& a) {
+    return filled(in, a.sizes(1), 0, a.dtype(2, a.tensor(0)->dtype));
+}
+Value new_ones(Interpreter& in, Args& a) {
+    return filled(in, a.sizes(1), 1, a.dtype(2, a.tensor(0)->dtype));
+}
+Value new_full(Interpreter& in, Args& a) {
+    return filled(in, a.sizes(1), a[2], a.dtype(3, a.tensor(0)->dtype));
+}
 
 Value arange(Interpreter& in, Args& a) {
     Value start = 0, stop = a[0], step = a.given(2) ? a[2] : Value(1);
@@ -66,7 +84,8 @@ void flatten(Interpreter& in, const Value& v, std::size_t depth, std::vector<std
     }
     const auto& items = *v.as<Sequence>().items;
     if (depth == shape.size()) shape.push_back(static_cast<std::int64_t>(items.size()));
-    if (shape[depth] != static_cast<std::int64_t>(items.size())) fail("shape", "torch.tensor() of a ragged list", in.span());
+    if (shape[depth] != static_cast<std::int64_t>(items.size()))
+        fail("shape", "torch.tensor() of a ragged list", in.span());
     for (const Value& i : items) flatten(in, i, depth + 1, shape, out);
 }
 
@@ -112,7 +131,9 @@ constexpr Routine rows[] = {
 
 } // namespace
 
-std::span<const Routine> rows_making() { return rows; }
+std::span<const Routine> rows_making() {
+    return rows;
+}
 
 std::optional<Value> find_constant(std::string_view module, std::string_view name) {
     if (module == "torch" || module == "math") {
@@ -124,15 +145,19 @@ std::optional<Value> find_constant(std::string_view module, std::string_view nam
     }
     if (module == "torch") {
         if (const auto t = dtype_from_torch(name)) return Value(*t);
-        static constexpr const char* opaque[] = {"Tensor", "device", "no_grad", "inference_mode", "contiguous_format", "strided",
-                                                 "LongTensor", "FloatTensor", "dtype", "jit", "compiler"};
+        static constexpr const char* opaque[] = {
+            "Tensor",      "device", "no_grad", "inference_mode", "contiguous_format", "strided", "LongTensor",
+            "FloatTensor", "dtype",  "jit",     "compiler"};
         for (const char* o : opaque)
             if (name == o) return Value(Opaque{"a name of torch without a value"});
     }
     if (module.starts_with("finfo.")) {
         const auto t = dtype_from_short(module.substr(6));
         if (!t) return std::nullopt;
-        struct Row { DType t; double max, eps, tiny; };
+        struct Row {
+            DType t;
+            double max, eps, tiny;
+        };
         static constexpr Row floats[] = {
             {DType::F16, 65504, 0x1p-10, 0x1p-14},
             {DType::BF16, 0x1.fep127, 0x1p-7, 0x1p-126},

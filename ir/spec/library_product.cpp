@@ -11,8 +11,10 @@ namespace {
 template <std::size_t left, std::size_t right> Value matmul_row(Interpreter& in, Args& a) { // ranks; 0: any
     const std::size_t m = in.domain().rank(a.tensor(0)), n = in.domain().rank(a.tensor(1));
     if ((left != 0 && m != left) || (right != 0 && n != right))
-        fail("shape", std::string(a.routine().name) + "() takes tensors of rank " + std::to_string(left) + " and " + std::to_string(right) + ", not " +
-                          std::to_string(m) + " and " + std::to_string(n), in.span(), "use torch.matmul");
+        fail("shape",
+             std::string(a.routine().name) + "() takes tensors of rank " + std::to_string(left) + " and " +
+                 std::to_string(right) + ", not " + std::to_string(m) + " and " + std::to_string(n),
+             in.span(), "use torch.matmul");
     return matmul(in.domain(), a.tensor(0), a.tensor(1));
 }
 
@@ -32,7 +34,8 @@ Value linear(Interpreter& in, Args& a) {
 
 Value outer(Interpreter& in, Args& a) {
     Domain& d = in.domain();
-    if (d.rank(a.tensor(0)) != 1 || d.rank(a.tensor(1)) != 1) fail("shape", "outer() takes tensors of rank 1", in.span());
+    if (d.rank(a.tensor(0)) != 1 || d.rank(a.tensor(1)) != 1)
+        fail("shape", "outer() takes tensors of rank 1", in.span());
     return d.apply(Op::Mul, {unsqueeze(d, a.tensor(0), 1), a.tensor(1)});
 }
 
@@ -42,8 +45,10 @@ Value sdpa(Interpreter& in, Args& a) {
     const TensorRef q = a.tensor(0);
     TensorRef k = a.tensor(1), v = a.tensor(2);
     const Values sq = d.shape(q), sk = d.shape(k);
-    if (sq.size() < 2 || sk.size() < 2) fail("shape", "scaled_dot_product_attention() takes tensors of rank 2 or more", in.span());
-    if (a.given(4) && !(a[4].is<double>() && a[4].as<double>() == 0) && !(a[4].is<std::int64_t>() && a[4].as<std::int64_t>() == 0))
+    if (sq.size() < 2 || sk.size() < 2)
+        fail("shape", "scaled_dot_product_attention() takes tensors of rank 2 or more", in.span());
+    if (a.given(4) && !(a[4].is<double>() && a[4].as<double>() == 0) &&
+        !(a[4].is<std::int64_t>() && a[4].as<std::int64_t>() == 0))
         fail("unsupported", "dropout", in.span(), "inference has none: leave dropout_p at 0");
     if (a.flag(7)) {
         const int head = static_cast<int>(sq.size()) - 3;
@@ -53,19 +58,25 @@ Value sdpa(Interpreter& in, Args& a) {
         v = d.repeat_interleave(v, in.binary("//", sq[h], sk[h]), head);
     }
     const Value n = sq.back();
-    const Value scale = a.given(6) ? a[6] : in.binary("/", Value(1), n.is<Expr>() ? d.number(Op::Sqrt, std::array{d.to_float(n)}) : Value(std::sqrt(static_cast<double>(n.as<std::int64_t>()))));
+    const Value scale = a.given(6)
+                            ? a[6]
+                            : in.binary("/", Value(1),
+                                        n.is<Expr>() ? d.number(Op::Sqrt, std::array{d.to_float(n)})
+                                                     : Value(std::sqrt(static_cast<double>(n.as<std::int64_t>()))));
     std::vector<int> order(sk.size());
     for (std::size_t m = 0; m < order.size(); ++m) order[m] = static_cast<int>(m);
     std::swap(order[order.size() - 1], order[order.size() - 2]);
     Value s = in.elementwise(Op::Mul, {Value(matmul(d, q, d.permute(k, order))), scale});
     const double inf = std::numeric_limits<double>::infinity();
     if (a.flag(5)) {
-        const TensorRef i = unsqueeze(d, d.arange(0, sq[sq.size() - 2], 1, DType::I64), 1), j = d.arange(0, sk[sk.size() - 2], 1, DType::I64);
+        const TensorRef i = unsqueeze(d, d.arange(0, sq[sq.size() - 2], 1, DType::I64), 1),
+                        j = d.arange(0, sk[sk.size() - 2], 1, DType::I64);
         s = in.elementwise(Op::Where, {Value(d.apply(Op::Le, {j, i})), s, Value(-inf)});
     }
     if (a.given(3)) {
         const TensorRef m = a.tensor(3);
-        s = m->dtype == DType::Bool ? in.elementwise(Op::Where, {Value(m), s, Value(-inf)}) : in.elementwise(Op::Add, {s, Value(m)});
+        s = m->dtype == DType::Bool ? in.elementwise(Op::Where, {Value(m), s, Value(-inf)})
+                                    : in.elementwise(Op::Add, {s, Value(m)});
     }
     const TensorRef x = in.tensor(s);
     return matmul(d, softmax(d, x, static_cast<int>(d.rank(x)) - 1, false), v);
@@ -97,7 +108,8 @@ TensorRef matmul(Domain& d, const TensorRef& a, const TensorRef& b) {
     const Value &p = left.back(), &q = right[n >= 2 ? static_cast<std::size_t>(n) - 2 : 0];
     const auto one = [](const Value& v) { return v.is<std::int64_t>() && v.as<std::int64_t>() == 1; };
     if (one(p) != one(q))
-        fail("shape", "a matrix product sums over the last axis of the left and the axis before the last of the right, their sizes do not agree");
+        fail("shape", "a matrix product sums over the last axis of the left and the axis before the last of the right, "
+                      "their sizes do not agree");
     // labels: batch axes from the right as 10, 11, ...; 0 rows, 1 summed, 2 columns
     std::vector<int> x, y, out;
     for (int k = std::max(m, n) - 3; k >= 0; --k) {
@@ -120,11 +132,14 @@ TensorRef einsum(Domain& d, std::string_view text, const std::vector<TensorRef>&
     const std::string inputs = s.substr(0, arrow);
     std::vector<std::string> parts{""};
     for (const char c : inputs) {
-        if (c == ',') parts.emplace_back();
-        else parts.back() += c;
+        if (c == ',')
+            parts.emplace_back();
+        else
+            parts.back() += c;
     }
     if (parts.size() != x.size())
-        fail("shape", "einsum(\"" + std::string(text) + "\") names " + std::to_string(parts.size()) + " operands, " + std::to_string(x.size()) + " are given");
+        fail("shape", "einsum(\"" + std::string(text) + "\") names " + std::to_string(parts.size()) + " operands, " +
+                          std::to_string(x.size()) + " are given");
     const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
     std::vector<std::vector<int>> labels;
     std::size_t most = 0; // axes under the ellipsis
@@ -133,7 +148,8 @@ TensorRef einsum(Domain& d, std::string_view text, const std::vector<TensorRef>&
         const std::size_t named = static_cast<std::size_t>(std::count_if(parts[k].begin(), parts[k].end(), letter));
         const std::size_t rank = d.rank(x[k]);
         if (dots == std::string::npos ? named != rank : named > rank)
-            fail("shape", "einsum(\"" + std::string(text) + "\"): operand " + std::to_string(k + 1) + " has rank " + std::to_string(rank) + ", its letters are \"" + parts[k] + "\"");
+            fail("shape", "einsum(\"" + std::string(text) + "\"): operand " + std::to_string(k + 1) + " has rank " +
+                              std::to_string(rank) + ", its letters are \"" + parts[k] + "\"");
         if (dots != std::string::npos) most = std::max(most, rank - named);
     }
     const auto read = [&](const std::string& part, std::size_t under) {
@@ -158,8 +174,10 @@ TensorRef einsum(Domain& d, std::string_view text, const std::vector<TensorRef>&
     if (arrow != std::string::npos) {
         out = read(s.substr(arrow + 2), most);
         for (const int l : out)
-            if (std::none_of(labels.begin(), labels.end(), [&](const auto& p) { return std::find(p.begin(), p.end(), l) != p.end(); }))
-                fail("shape", "einsum(\"" + std::string(text) + "\"): the output letter `" + static_cast<char>(l) + "` stands in no operand");
+            if (std::none_of(labels.begin(), labels.end(),
+                             [&](const auto& p) { return std::find(p.begin(), p.end(), l) != p.end(); }))
+                fail("shape", "einsum(\"" + std::string(text) + "\"): the output letter `" + static_cast<char>(l) +
+                                  "` stands in no operand");
     } else { // letters that stand once, in alphabetical order, behind the ellipsis
         for (std::size_t m = most; m-- > 0;) out.push_back(1000 + static_cast<int>(m));
         std::vector<int> all;
@@ -173,6 +191,8 @@ TensorRef einsum(Domain& d, std::string_view text, const std::vector<TensorRef>&
     return d.contract(x, labels, out);
 }
 
-std::span<const Routine> rows_product() { return rows; }
+std::span<const Routine> rows_product() {
+    return rows;
+}
 
 } // namespace cubridge::ir::spec

@@ -12,12 +12,18 @@ template <Op op> Value math(Interpreter& in, Args& a) {
     Value v = a[0];
     if (v.is<TensorRef>()) v = d.item(v.as<TensorRef>(), a.routine().name);
     if (!v.number()) a.wrong(0, "a number");
-    v = v.is<Expr>() ? d.to_float(v) : v.is<double>() ? v : Value(static_cast<double>(v.is<bool>() ? v.as<bool>() : v.as<std::int64_t>()));
+    v = v.is<Expr>()     ? d.to_float(v)
+        : v.is<double>() ? v
+                         : Value(static_cast<double>(v.is<bool>() ? v.as<bool>() : v.as<std::int64_t>()));
     if constexpr (op == Op::Log || op == Op::Log2 || op == Op::Log10)
-        if (v.is<double>() && v.as<double>() <= 0) fail("domain", std::string("math.") + a.routine().name + " of a number that is not positive", in.span());
+        if (v.is<double>() && v.as<double>() <= 0)
+            fail("domain", std::string("math.") + a.routine().name + " of a number that is not positive", in.span());
     const Value r = in.elementwise(op, {v});
-    if (v.is<double>() && r.is<double>() && std::isinf(r.as<double>()) && std::isfinite(v.as<double>())) // Python raises
-        fail("domain", std::string("math.") + a.routine().name + " of " + std::to_string(v.as<double>()) + " is not finite", in.span());
+    if (v.is<double>() && r.is<double>() && std::isinf(r.as<double>()) &&
+        std::isfinite(v.as<double>())) // Python raises
+        fail("domain",
+             std::string("math.") + a.routine().name + " of " + std::to_string(v.as<double>()) + " is not finite",
+             in.span());
     return r;
 }
 
@@ -78,12 +84,15 @@ Value to_float(Interpreter& in, Args& a) {
         if (s == "inf" || s == "+inf" || s == "infinity") return HUGE_VAL;
         if (s == "-inf" || s == "-infinity") return -HUGE_VAL;
         if (s == "nan") return std::nan("");
-        fail("type", "float(\"" + v.as<std::string>().substr(0, 40) + "\"): \"inf\", \"-inf\" and \"nan\" are known", in.span());
+        fail("type", "float(\"" + v.as<std::string>().substr(0, 40) + "\"): \"inf\", \"-inf\" and \"nan\" are known",
+             in.span());
     }
     a.wrong(0, "a number");
 }
 
-Value to_bool(Interpreter& in, Args& a) { return in.truth(a[0]); }
+Value to_bool(Interpreter& in, Args& a) {
+    return in.truth(a[0]);
+}
 
 Value len(Interpreter& in, Args& a) {
     if (a[0].is<Sequence>()) return static_cast<std::int64_t>(a[0].as<Sequence>().items->size());
@@ -99,7 +108,8 @@ Value range(Interpreter& in, Args& a) {
     const std::int64_t step = a.given(2) ? a.integer(2) : 1;
     if (step == 0) fail("domain", "range() with step 0", in.span());
     const std::int64_t n = step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step;
-    if (n > 100000) fail("limit", "a range of more than 100000 numbers", in.span(), "use torch.arange and whole-tensor operations");
+    if (n > 100000)
+        fail("limit", "a range of more than 100000 numbers", in.span(), "use torch.arange and whole-tensor operations");
     Values out;
     for (std::int64_t k = 0; k < n; ++k) out.push_back(start + k * step);
     return make_list(std::move(out));
@@ -133,7 +143,8 @@ template <Op op> Value extremum(Interpreter& in, Args& a) { // of its arguments,
     Value v = items[0];
     for (std::size_t k = 1; k < items.size(); ++k) {
         if (v.is<TensorRef>() || items[k].is<TensorRef>())
-            fail("unsupported", std::string("Python's ") + a.routine().name + "() of tensors decides on data", in.span(), std::string("use torch.") + (op == Op::Max ? "maximum" : "minimum"));
+            fail("unsupported", std::string("Python's ") + a.routine().name + "() of tensors decides on data",
+                 in.span(), std::string("use torch.") + (op == Op::Max ? "maximum" : "minimum"));
         v = in.elementwise(op, {v, items[k]});
     }
     return v;
@@ -151,13 +162,19 @@ template <bool any> Value quantifier(Interpreter& in, Args& a) {
     return !any;
 }
 
-Value list(Interpreter& in, Args& a) { return a.given(0) ? make_list(in.iterate(a[0])) : make_list({}); }
-Value tuple(Interpreter& in, Args& a) { return a.given(0) ? make_tuple(in.iterate(a[0])) : make_tuple({}); }
+Value list(Interpreter& in, Args& a) {
+    return a.given(0) ? make_list(in.iterate(a[0])) : make_list({});
+}
+Value tuple(Interpreter& in, Args& a) {
+    return a.given(0) ? make_tuple(in.iterate(a[0])) : make_tuple({});
+}
 Value reversed(Interpreter& in, Args& a) {
     Values v = in.iterate(a[0]);
     return make_list(Values(v.rbegin(), v.rend()));
 }
-Value absolute(Interpreter& in, Args& a) { return in.elementwise(Op::Abs, {a[0]}); }
+Value absolute(Interpreter& in, Args& a) {
+    return in.elementwise(Op::Abs, {a[0]});
+}
 Value round_number(Interpreter& in, Args& a) {
     return math_to_int<Op::Round>(in, a);
 }
@@ -165,8 +182,10 @@ Value slice(Interpreter& in, Args& a) {
     const Values x = *a[0].as<Sequence>().items;
     if (x.empty() || x.size() > 3) fail("type", "slice() takes one to three arguments", in.span());
     auto p = std::make_shared<std::array<Value, 3>>();
-    if (x.size() == 1) (*p)[1] = x[0];
-    else std::copy(x.begin(), x.end(), p->begin());
+    if (x.size() == 1)
+        (*p)[1] = x[0];
+    else
+        std::copy(x.begin(), x.end(), p->begin());
     return SliceValue{std::move(p)};
 }
 
@@ -179,7 +198,8 @@ Value isinstance(Interpreter& in, Args& a) {
             if (n == "int" && (a[0].is<std::int64_t>() || a[0].is<bool>() || symbol_int)) return true;
             if (n == "float" && (a[0].is<double>() || (a[0].is<Expr>() && !symbol_int))) return true;
             if (n == "bool" && a[0].is<bool>()) return true;
-            if ((n == "list" || n == "tuple") && a[0].is<Sequence>() && a[0].as<Sequence>().tuple == (n == "tuple")) return true;
+            if ((n == "list" || n == "tuple") && a[0].is<Sequence>() && a[0].as<Sequence>().tuple == (n == "tuple"))
+                return true;
         } else if (k.is<Opaque>()) {
             if (a[0].is<TensorRef>()) return true; // torch.Tensor
         } else {
@@ -189,12 +209,16 @@ Value isinstance(Interpreter& in, Args& a) {
     return false;
 }
 
-Value finfo(Interpreter&, Args& a) { return LimitsValue{a.dtype(0, DType::F32)}; }
+Value finfo(Interpreter&, Args& a) {
+    return LimitsValue{a.dtype(0, DType::F32)};
+}
 Value append(Interpreter&, Args& a) {
     a[0].as<Sequence>().items->push_back(a[1]);
     return Value();
 }
-Value is_inf_number(Interpreter& in, Args& a) { return in.elementwise(Op::Eq, {in.elementwise(Op::Abs, {a[0]}), Value(HUGE_VAL)}); }
+Value is_inf_number(Interpreter& in, Args& a) {
+    return in.elementwise(Op::Eq, {in.elementwise(Op::Abs, {a[0]}), Value(HUGE_VAL)});
+}
 
 constexpr Routine rows[] = {
     {"sqrt", kMath, "x", math<Op::Sqrt>},
@@ -241,6 +265,8 @@ constexpr Routine rows[] = {
 
 } // namespace
 
-std::span<const Routine> rows_python() { return rows; }
+std::span<const Routine> rows_python() {
+    return rows;
+}
 
 } // namespace cubridge::ir::spec

@@ -16,7 +16,8 @@ template <class F> TensorRef as_vector(Domain& d, const TensorRef& t, F f) {
 
 bool has_no_elements(Domain& d, const TensorRef& t) {
     const Values sizes = d.shape(t);
-    return std::any_of(sizes.begin(), sizes.end(), [](const Value& s) { return s.is<std::int64_t>() && s.as<std::int64_t>() == 0; });
+    return std::any_of(sizes.begin(), sizes.end(),
+                       [](const Value& s) { return s.is<std::int64_t>() && s.as<std::int64_t>() == 0; });
 }
 
 // `dim` of a reduction: nothing (all), one, or several.
@@ -33,10 +34,14 @@ std::vector<int> dims_of(Interpreter& in, Args& a, std::size_t k, std::size_t ra
         std::int64_t d = v.as<std::int64_t>();
         const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(rank));
         if (d < -n || d >= n)
-            fail("index", std::string(a.routine().name) + "(): dimension " + std::to_string(d) + " is out of range for a tensor of rank " + std::to_string(rank), in.span());
+            fail("index",
+                 std::string(a.routine().name) + "(): dimension " + std::to_string(d) +
+                     " is out of range for a tensor of rank " + std::to_string(rank),
+                 in.span());
         if (d < 0) d += n;
         if (rank == 0) continue;
-        if (std::find(out.begin(), out.end(), static_cast<int>(d)) != out.end()) fail("index", "a dimension stands twice", in.span());
+        if (std::find(out.begin(), out.end(), static_cast<int>(d)) != out.end())
+            fail("index", "a dimension stands twice", in.span());
         out.push_back(static_cast<int>(d));
     }
     return out;
@@ -80,19 +85,25 @@ Value variance(Interpreter& in, Args& a, bool root) {
     const auto dims = dims_of(in, a, 1, d.rank(t));
     const bool unbiased = a[3].none() || a.flag(3);
     const Value centred = in.elementwise(Op::Sub, {Value(t), mean_of(in, t, dims, true)});
-    const TensorRef squares = d.reduce(ReduceOp::Sum, in.tensor(in.elementwise(Op::Mul, {centred, centred})), dims, a.flag(2));
+    const TensorRef squares =
+        d.reduce(ReduceOp::Sum, in.tensor(in.elementwise(Op::Mul, {centred, centred})), dims, a.flag(2));
     const Value less = a.given(4) ? a[4] : Value(unbiased ? 1 : 0);
     const Value by = in.elementwise(Op::Max, {in.binary("-", count_of(in, t, dims), less), Value(0)});
     const Value v = in.elementwise(Op::Div, {Value(squares), by});
     return root ? Value(d.apply(Op::Sqrt, {in.tensor(v)})) : v;
 }
-Value var(Interpreter& in, Args& a) { return variance(in, a, false); }
-Value stddev(Interpreter& in, Args& a) { return variance(in, a, true); }
+Value var(Interpreter& in, Args& a) {
+    return variance(in, a, false);
+}
+Value stddev(Interpreter& in, Args& a) {
+    return variance(in, a, true);
+}
 
 Value norm(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     const TensorRef t = a.tensor(0);
-    if (a.given(1) && !(a[1].is<std::int64_t>() && a[1].as<std::int64_t>() == 2) && !(a[1].is<double>() && a[1].as<double>() == 2))
+    if (a.given(1) && !(a[1].is<std::int64_t>() && a[1].as<std::int64_t>() == 2) &&
+        !(a[1].is<double>() && a[1].as<double>() == 2))
         fail("unsupported", "norm() with p other than 2", in.span(), "write it with abs, pow and sum");
     const auto dims = dims_of(in, a, 2, d.rank(t));
     return d.apply(Op::Sqrt, {d.reduce(ReduceOp::Sum, d.apply(Op::Mul, {t, t}), dims, a.flag(3))});
@@ -111,7 +122,8 @@ Value log_softmax_row(Interpreter& in, Args& a) {
 }
 Value logsumexp_row(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
-    return logsumexp(in.domain(), in.domain().cast(t, floating(t->dtype)), dims_of(in, a, 1, in.domain().rank(t)), a.flag(2));
+    return logsumexp(in.domain(), in.domain().cast(t, floating(t->dtype)), dims_of(in, a, 1, in.domain().rank(t)),
+                     a.flag(2));
 }
 
 Value cumsum(Interpreter& in, Args& a) {
@@ -155,11 +167,15 @@ std::vector<int> last_dims(Interpreter& in, Args& a, std::size_t rank) { // of n
     if (n == 0) fail("shape", "normalized_shape is empty", in.span(), "give the size of the last dimension");
     if (n > rank) fail("shape", "normalized_shape has more dimensions than the tensor", in.span());
     for (std::size_t k = 0; k < n; ++k)
-        if (given[k].is<std::int64_t>() && sizes[rank - n + k].is<std::int64_t>() && given[k].as<std::int64_t>() != sizes[rank - n + k].as<std::int64_t>())
+        if (given[k].is<std::int64_t>() && sizes[rank - n + k].is<std::int64_t>() &&
+            given[k].as<std::int64_t>() != sizes[rank - n + k].as<std::int64_t>())
             fail("shape", "normalized_shape is not the shape of the last dimensions", in.span(), "give x.shape[-1:]");
     for (const std::size_t k : {std::size_t{2}, std::size_t{3}})
         if (a[k].is<TensorRef>() && in.domain().rank(a.tensor(k)) != n)
-            fail("shape", "a weight of rank " + std::to_string(in.domain().rank(a.tensor(k))) + " for a normalized_shape of " + std::to_string(n) + " dimensions", in.span());
+            fail("shape",
+                 "a weight of rank " + std::to_string(in.domain().rank(a.tensor(k))) + " for a normalized_shape of " +
+                     std::to_string(n) + " dimensions",
+                 in.span());
     std::vector<int> dims;
     for (std::size_t k = rank - n; k < rank; ++k) dims.push_back(static_cast<int>(k));
     return dims;
@@ -170,7 +186,8 @@ Value rms_norm(Interpreter& in, Args& a) {
     const TensorRef t = a.tensor(0);
     const Value mean_square = mean_of(in, d.apply(Op::Mul, {t, t}), last_dims(in, a, d.rank(t)), true);
     const double eps = is_float(t->dtype) && t->dtype == DType::F64 ? 0x1p-52 : 0x1p-23;
-    const TensorRef r = d.apply(Op::Rsqrt, {in.tensor(in.elementwise(Op::Add, {mean_square, a.given(3) ? a[3] : Value(eps)}))});
+    const TensorRef r =
+        d.apply(Op::Rsqrt, {in.tensor(in.elementwise(Op::Add, {mean_square, a.given(3) ? a[3] : Value(eps)}))});
     const Value out = d.apply(Op::Mul, {t, r});
     return d.cast(in.tensor(a.given(2) ? in.elementwise(Op::Mul, {out, a[2]}) : out), t->dtype);
 }
@@ -181,7 +198,8 @@ Value layer_norm(Interpreter& in, Args& a) {
     const auto dims = last_dims(in, a, d.rank(t));
     const Value centred = in.elementwise(Op::Sub, {Value(t), mean_of(in, t, dims, true)});
     const Value v = mean_of(in, in.tensor(in.elementwise(Op::Mul, {centred, centred})), dims, true);
-    Value out = in.elementwise(Op::Mul, {centred, Value(d.apply(Op::Rsqrt, {in.tensor(in.elementwise(Op::Add, {v, a[4]}))}))});
+    Value out =
+        in.elementwise(Op::Mul, {centred, Value(d.apply(Op::Rsqrt, {in.tensor(in.elementwise(Op::Add, {v, a[4]}))}))});
     if (a.given(2)) out = in.elementwise(Op::Mul, {out, a[2]});
     return d.cast(in.tensor(a.given(3) ? in.elementwise(Op::Add, {out, a[3]}) : out), t->dtype);
 }
@@ -203,7 +221,8 @@ constexpr Routine rows[] = {
     {"log_softmax", kTMF, "input, dim, dtype=?", log_softmax_row},
     {"logsumexp", kTM, "input, dim, keepdim=False", logsumexp_row},
     {"cumsum", kTM, "input, dim", cumsum},
-    {"argsort", kTM, "input, dim=-1, descending=False, stable=False", argsort, "stable always; kernels: to be turned into ranks"},
+    {"argsort", kTM, "input, dim=-1, descending=False, stable=False", argsort,
+     "stable always; kernels: to be turned into ranks"},
     {"argmax", kTM, "input, dim=?, keepdim=False", arg_extremum_row<false>, "the first of equals"},
     {"argmin", kTM, "input, dim=?, keepdim=False", arg_extremum_row<true>, "the first of equals"},
     {"count_nonzero", kTM, "input, dim=?", count_nonzero},
@@ -250,6 +269,8 @@ TensorRef logsumexp(Domain& d, const TensorRef& x, const std::vector<int>& dims,
     return d.apply(Op::Add, {shift, d.apply(Op::Log, {l})});
 }
 
-std::span<const Routine> rows_reduce() { return rows; }
+std::span<const Routine> rows_reduce() {
+    return rows;
+}
 
 } // namespace cubridge::ir::spec

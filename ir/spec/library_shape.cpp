@@ -13,10 +13,16 @@ TensorRef unsqueeze(Domain& d, const TensorRef& t, std::size_t at) {
 
 namespace {
 
-bool is_one(const Value& v) { return v.is<std::int64_t>() && v.as<std::int64_t>() == 1; }
+bool is_one(const Value& v) {
+    return v.is<std::int64_t>() && v.as<std::int64_t>() == 1;
+}
 
-Value reshape(Interpreter& in, Args& a) { return in.domain().reshape(a.tensor(0), a.sizes(1)); }
-Value reshape_as(Interpreter& in, Args& a) { return in.domain().reshape(a.tensor(0), in.domain().shape(a.tensor(1))); }
+Value reshape(Interpreter& in, Args& a) {
+    return in.domain().reshape(a.tensor(0), a.sizes(1));
+}
+Value reshape_as(Interpreter& in, Args& a) {
+    return in.domain().reshape(a.tensor(0), in.domain().shape(a.tensor(1)));
+}
 
 Value view(Interpreter& in, Args& a) {
     const auto& rest = *a[1].as<Sequence>().items;
@@ -30,9 +36,11 @@ Value flatten(Interpreter& in, Args& a) {
     const Values sizes = d.shape(t);
     const int from = a.dim(1, sizes.size()), to = a.dim(2, sizes.size());
     if (to < from) fail("index", "flatten(): start_dim stands behind end_dim", in.span());
-    Values out(sizes.begin(), sizes.begin() + std::min<std::ptrdiff_t>(from, static_cast<std::ptrdiff_t>(sizes.size())));
+    Values out(sizes.begin(),
+               sizes.begin() + std::min<std::ptrdiff_t>(from, static_cast<std::ptrdiff_t>(sizes.size())));
     Value merged = 1;
-    for (int k = from; k <= to && k < static_cast<int>(sizes.size()); ++k) merged = in.binary("*", merged, sizes[static_cast<std::size_t>(k)]);
+    for (int k = from; k <= to && k < static_cast<int>(sizes.size()); ++k)
+        merged = in.binary("*", merged, sizes[static_cast<std::size_t>(k)]);
     out.push_back(merged);
     for (std::size_t k = static_cast<std::size_t>(to) + 1; k < sizes.size(); ++k) out.push_back(sizes[k]);
     return d.reshape(t, out);
@@ -50,8 +58,10 @@ Value unflatten(Interpreter& in, Args& a) {
     for (Value& v : parts)
         if (v.is<std::int64_t>() && v.as<std::int64_t>() == -1) v = in.binary("//", sizes[dim], known);
     for (std::size_t k = 0; k < sizes.size(); ++k) {
-        if (k == dim) out.insert(out.end(), parts.begin(), parts.end());
-        else out.push_back(sizes[k]);
+        if (k == dim)
+            out.insert(out.end(), parts.begin(), parts.end());
+        else
+            out.push_back(sizes[k]);
     }
     return d.reshape(t, out);
 }
@@ -71,7 +81,8 @@ Value squeeze(Interpreter& in, Args& a) {
         for (const Value& v : dims) {
             if (!v.is<std::int64_t>()) a.wrong(1, "an int");
             std::int64_t k = v.as<std::int64_t>();
-            const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(sizes.size())); // a number has one to name
+            const auto n =
+                std::max<std::int64_t>(1, static_cast<std::int64_t>(sizes.size())); // a number has one to name
             if (k < 0) k += n;
             if (k < 0 || k >= n) fail("index", "squeeze(): dimension out of range", in.span());
             if (!drop.empty()) drop[static_cast<std::size_t>(k)] = true;
@@ -95,7 +106,10 @@ Value permute(Interpreter& in, Args& a) {
             fail("index", "permute() takes each dimension once", in.span());
         order.push_back(static_cast<int>(k));
     }
-    if (order.size() != rank) fail("index", "permute() of a tensor of rank " + std::to_string(rank) + " takes " + std::to_string(rank) + " dimensions", in.span());
+    if (order.size() != rank)
+        fail("index",
+             "permute() of a tensor of rank " + std::to_string(rank) + " takes " + std::to_string(rank) + " dimensions",
+             in.span());
     return in.domain().permute(t, order);
 }
 
@@ -146,14 +160,19 @@ Value movedim(Interpreter& in, Args& a) {
     return in.domain().permute(t, order);
 }
 
-Value expand(Interpreter& in, Args& a) { return in.domain().expand(a.tensor(0), a.sizes(1)); }
-Value expand_as(Interpreter& in, Args& a) { return in.domain().expand(a.tensor(0), in.domain().shape(a.tensor(1))); }
+Value expand(Interpreter& in, Args& a) {
+    return in.domain().expand(a.tensor(0), a.sizes(1));
+}
+Value expand_as(Interpreter& in, Args& a) {
+    return in.domain().expand(a.tensor(0), in.domain().shape(a.tensor(1)));
+}
 
 Value repeat(Interpreter& in, Args& a) { // tiles; most often of size-1 axes
     Domain& d = in.domain();
     TensorRef t = a.tensor(0);
     Values times = a.sizes(1);
-    if (std::string_view(a.routine().name) == "tile") times.insert(times.begin(), d.rank(t) - std::min(d.rank(t), times.size()), Value(1));
+    if (std::string_view(a.routine().name) == "tile")
+        times.insert(times.begin(), d.rank(t) - std::min(d.rank(t), times.size()), Value(1));
     if (times.size() < d.rank(t)) fail("shape", "repeat() needs a count for each dimension", in.span());
     while (d.rank(t) < times.size()) t = unsqueeze(d, t, 0);
     const Values sizes = d.shape(t);
@@ -172,17 +191,21 @@ Value repeat_interleave(Interpreter& in, Args& a) {
     Value times = a[1];
     if (times.is<TensorRef>()) times = d.item(times.as<TensorRef>(), "repeat_interleave with a tensor of counts");
     if (!times.number() || times.is<double>()) a.wrong(1, "an int");
-    if (times.is<std::int64_t>() && times.as<std::int64_t>() < 0) fail("domain", "repeat_interleave(): a negative count", in.span());
+    if (times.is<std::int64_t>() && times.as<std::int64_t>() < 0)
+        fail("domain", "repeat_interleave(): a negative count", in.span());
     int dim = 0;
-    if (a.given(2)) dim = a.axis(2, d.rank(t));
-    else t = d.reshape(t, {Value(-1)});
+    if (a.given(2))
+        dim = a.axis(2, d.rank(t));
+    else
+        t = d.reshape(t, {Value(-1)});
     return d.repeat_interleave(t, times, dim);
 }
 
 std::vector<TensorRef> tensors(Interpreter& in, const Value& list, const char* name) {
     std::vector<TensorRef> out;
     for (const Value& v : in.iterate(list)) {
-        if (!v.is<TensorRef>()) fail("type", std::string(name) + "() takes a list of tensors, one is " + kind_of(v), in.span());
+        if (!v.is<TensorRef>())
+            fail("type", std::string(name) + "() takes a list of tensors, one is " + kind_of(v), in.span());
         out.push_back(v.as<TensorRef>());
     }
     if (out.empty()) fail("shape", std::string(name) + "() of an empty list", in.span());
@@ -220,8 +243,10 @@ Value narrow(Interpreter& in, Args& a) {
     const Value end = in.binary("+", start, a[3]);
     const auto known = [](const Value& v) { return v.is<std::int64_t>(); };
     if (known(start) && known(end) && known(size))
-        if (start.as<std::int64_t>() < 0 || end.as<std::int64_t>() < start.as<std::int64_t>() || end.as<std::int64_t>() > size.as<std::int64_t>())
-            fail("index", "narrow() reaches beyond the dimension's size of " + std::to_string(size.as<std::int64_t>()), in.span());
+        if (start.as<std::int64_t>() < 0 || end.as<std::int64_t>() < start.as<std::int64_t>() ||
+            end.as<std::int64_t>() > size.as<std::int64_t>())
+            fail("index", "narrow() reaches beyond the dimension's size of " + std::to_string(size.as<std::int64_t>()),
+                 in.span());
     return d.slice(t, dim, start, end, Value());
 }
 
@@ -267,7 +292,8 @@ Value chunk(Interpreter& in, Args& a) { // in equal parts; the last is shorter w
     const std::int64_t n = a.integer(1);
     if (n < 1) fail("domain", "chunk() into fewer than one part", in.span());
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
-    if (size.is<std::int64_t>() && size.as<std::int64_t>() == 0) return pieces(in, t, dim, Values(static_cast<std::size_t>(std::min<std::int64_t>(n, 1000)), Value(0)));
+    if (size.is<std::int64_t>() && size.as<std::int64_t>() == 0)
+        return pieces(in, t, dim, Values(static_cast<std::size_t>(std::min<std::int64_t>(n, 1000)), Value(0)));
     if (size.is<std::int64_t>()) {
         const std::int64_t each = std::max<std::int64_t>(1, (size.as<std::int64_t>() + n - 1) / n);
         Values sizes;
@@ -283,7 +309,8 @@ Value split(Interpreter& in, Args& a) {
     const int dim = a.axis(2, d.rank(t));
     if (a[1].is<Sequence>()) return pieces(in, t, dim, a.sizes(1));
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
-    const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "split"), each = a.integer(1);
+    const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "split"),
+                       each = a.integer(1);
     if (each < 1) fail("domain", "split() into parts of less than one", in.span());
     Values sizes;
     for (std::int64_t left = n; left > 0 || sizes.empty(); left -= each) sizes.push_back(std::min(each, left));
@@ -295,7 +322,8 @@ Value flip(Interpreter& in, Args& a) {
     for (const Value& v : a.sizes(1)) {
         std::int64_t k = v.is<std::int64_t>() ? v.as<std::int64_t>() : in.domain().require_int(v, "flip");
         if (k < 0) k += static_cast<std::int64_t>(in.domain().rank(t));
-        if (k < 0 || k >= static_cast<std::int64_t>(in.domain().rank(t))) fail("index", "flip(): dimension out of range", in.span());
+        if (k < 0 || k >= static_cast<std::int64_t>(in.domain().rank(t)))
+            fail("index", "flip(): dimension out of range", in.span());
         t = in.domain().flip(t, static_cast<int>(k));
     }
     return t;
@@ -337,7 +365,8 @@ TensorRef cropped(Interpreter& in, const TensorRef& t, int dim, const Value& bef
     const auto below = [](const Value& n) { return n.is<std::int64_t>() && n.as<std::int64_t>() < 0; };
     if (!below(before) && !below(after)) return t;
     const Value size = in.domain().shape(t)[static_cast<std::size_t>(dim)];
-    const Value from = below(before) ? in.elementwise(Op::Neg, {before}) : Value(0), to = below(after) ? in.binary("+", size, after) : size;
+    const Value from = below(before) ? in.elementwise(Op::Neg, {before}) : Value(0),
+                to = below(after) ? in.binary("+", size, after) : size;
     if (from.is<std::int64_t>() && to.is<std::int64_t>() && to.as<std::int64_t>() < from.as<std::int64_t>())
         fail("shape", "pad() takes away more than there is", in.span());
     return in.domain().slice(t, dim, from, to, Value());
@@ -347,8 +376,10 @@ Value pad(Interpreter& in, Args& a) {
     Domain& d = in.domain();
     TensorRef t = a.tensor(0);
     const Values by = a.sizes(1);
-    if (a.given(2) && a.name(2) != "constant") fail("unsupported", "pad() with mode " + a.name(2), in.span(), "use constant padding");
-    if (by.size() % 2 != 0 || by.size() > 2 * d.rank(t)) fail("shape", "pad() takes two counts for each of the last dimensions", in.span());
+    if (a.given(2) && a.name(2) != "constant")
+        fail("unsupported", "pad() with mode " + a.name(2), in.span(), "use constant padding");
+    if (by.size() % 2 != 0 || by.size() > 2 * d.rank(t))
+        fail("shape", "pad() takes two counts for each of the last dimensions", in.span());
     for (std::size_t k = 0; k < by.size() / 2; ++k) {
         const int dim = static_cast<int>(d.rank(t) - 1 - k);
         t = cropped(in, t, dim, by[2 * k], by[2 * k + 1]);
@@ -373,17 +404,29 @@ Value size(Interpreter& in, Args& a) {
     if (!a.given(1)) return make_tuple(sizes);
     return sizes.at(static_cast<std::size_t>(a.axis(1, sizes.size())));
 }
-Value shape(Interpreter& in, Args& a) { return make_tuple(in.domain().shape(a.tensor(0))); }
-Value rank(Interpreter& in, Args& a) { return static_cast<std::int64_t>(in.domain().rank(a.tensor(0))); }
+Value shape(Interpreter& in, Args& a) {
+    return make_tuple(in.domain().shape(a.tensor(0)));
+}
+Value rank(Interpreter& in, Args& a) {
+    return static_cast<std::int64_t>(in.domain().rank(a.tensor(0)));
+}
 Value numel(Interpreter& in, Args& a) {
     Value n = 1;
     for (const Value& s : in.domain().shape(a.tensor(0))) n = in.binary("*", n, s);
     return n;
 }
-Value dtype(Interpreter&, Args& a) { return a.tensor(0)->dtype; }
-Value device(Interpreter&, Args&) { return Opaque{"a device"}; }
-Value is_floating_point(Interpreter&, Args& a) { return is_float(a.tensor(0)->dtype); }
-Value item(Interpreter& in, Args& a) { return in.domain().item(a.tensor(0), "item()"); }
+Value dtype(Interpreter&, Args& a) {
+    return a.tensor(0)->dtype;
+}
+Value device(Interpreter&, Args&) {
+    return Opaque{"a device"};
+}
+Value is_floating_point(Interpreter&, Args& a) {
+    return is_float(a.tensor(0)->dtype);
+}
+Value item(Interpreter& in, Args& a) {
+    return in.domain().item(a.tensor(0), "item()");
+}
 
 constexpr unsigned kTM = kTorch | kMethod;
 
@@ -422,10 +465,12 @@ constexpr Routine rows[] = {
     {"split", kTM | kView, "input, split_size, dim=0", split},
     {"flip", kTM, "input, *dims", flip},
     {"gather", kTM, "input, dim, index", gather},
-    {"take_along_dim", kTM, "input, indices, dim", [](Interpreter& in, Args& a) -> Value {
+    {"take_along_dim", kTM, "input, indices, dim",
+     [](Interpreter& in, Args& a) -> Value {
          const TensorRef t = a.tensor(0);
          return in.domain().take_along(t, a.axis(2, in.domain().rank(t)), a.tensor(1));
-     }, "indices have the shape of input but for dim"},
+     },
+     "indices have the shape of input but for dim"},
     {"scatter", kTM, "input, dim, index, src", scatter, "kernels: of positions by an argsort, which gives ranks"},
     {"scatter_", kMethod, "input, dim, index, src", scatter, "as scatter"},
     {"tril", kTM, "input, diagonal=0", triangle<true>},
@@ -446,6 +491,8 @@ constexpr Routine rows[] = {
 
 } // namespace
 
-std::span<const Routine> rows_shape() { return rows; }
+std::span<const Routine> rows_shape() {
+    return rows;
+}
 
 } // namespace cubridge::ir::spec

@@ -11,9 +11,9 @@ namespace {
 
 std::optional<Op> binary_op(const std::string& sign) {
     static constexpr std::pair<const char*, Op> table[] = {
-        {"+", Op::Add},      {"-", Op::Sub}, {"*", Op::Mul}, {"/", Op::Div}, {"//", Op::FloorDiv}, {"%", Op::Mod},
-        {"**", Op::Pow},     {"&", Op::And}, {"|", Op::Or},  {"^", Op::Xor}, {"<", Op::Lt},        {"<=", Op::Le},
-        {">", Op::Gt},       {">=", Op::Ge}, {"==", Op::Eq}, {"!=", Op::Ne}};
+        {"+", Op::Add},  {"-", Op::Sub}, {"*", Op::Mul}, {"/", Op::Div}, {"//", Op::FloorDiv}, {"%", Op::Mod},
+        {"**", Op::Pow}, {"&", Op::And}, {"|", Op::Or},  {"^", Op::Xor}, {"<", Op::Lt},        {"<=", Op::Le},
+        {">", Op::Gt},   {">=", Op::Ge}, {"==", Op::Eq}, {"!=", Op::Ne}};
     for (const auto& [text, op] : table)
         if (sign == text) return op;
     return std::nullopt;
@@ -25,7 +25,9 @@ double as_double(const Value& v) {
     return v.as<double>();
 }
 
-std::int64_t as_int(const Value& v) { return v.is<bool>() ? (v.as<bool>() ? 1 : 0) : v.as<std::int64_t>(); }
+std::int64_t as_int(const Value& v) {
+    return v.is<bool>() ? (v.as<bool>() ? 1 : 0) : v.as<std::int64_t>();
+}
 
 // Known Python numbers.
 Value arithmetic(Op op, const Value& a, const Value& b, Span span) {
@@ -58,7 +60,8 @@ Value arithmetic(Op op, const Value& a, const Value& b, Span span) {
         const double x[] = {as_double(a), as_double(b)};
         const double r = info(op).real(x);
         if (op == Op::Pow && r != r && x[0] < 0) fail("domain", "a negative number to a fractional power", span);
-        if (op == Op::Pow && std::isinf(r) && std::isfinite(x[0]) && std::isfinite(x[1])) fail("domain", "a power is too large for a float", span);
+        if (op == Op::Pow && std::isinf(r) && std::isfinite(x[0]) && std::isfinite(x[1]))
+            fail("domain", "a power is too large for a float", span);
         return r;
     }
     std::int64_t x = as_int(a), y = as_int(b), r = 0;
@@ -77,7 +80,8 @@ Value arithmetic(Op op, const Value& a, const Value& b, Span span) {
     case Op::Pow: {
         r = 1;
         if (y > 64 && x != 0 && x != 1 && x != -1) overflow = true;
-        for (std::int64_t k = 0; k < (overflow ? 0 : y % 128) && !overflow; ++k) overflow = __builtin_mul_overflow(r, x, &r);
+        for (std::int64_t k = 0; k < (overflow ? 0 : y % 128) && !overflow; ++k)
+            overflow = __builtin_mul_overflow(r, x, &r);
         break;
     }
     default: fail("type", "this operator does not take two numbers", span);
@@ -107,7 +111,8 @@ Value Interpreter::elementwise(Op op, Values x) {
     if (std::any_of(x.begin(), x.end(), [](const Value& v) { return v.is<Expr>(); })) return domain_.number(op, x);
     if (op == Op::Where) return x[as_double(x[0]) != 0 ? 1 : 2];
     if (x.size() == 2) {
-        if ((op == Op::Min || op == Op::Max) && (x[0].is<double>() || x[1].is<double>())) { // Python keeps the chosen operand
+        if ((op == Op::Min || op == Op::Max) &&
+            (x[0].is<double>() || x[1].is<double>())) { // Python keeps the chosen operand
             const bool second = op == Op::Min ? as_double(x[1]) < as_double(x[0]) : as_double(x[1]) > as_double(x[0]);
             return x[second ? 1 : 0];
         }
@@ -161,7 +166,8 @@ Value Interpreter::unary(const std::string& sign, const Value& a) {
     if (sign == "-") return elementwise(Op::Neg, {a});
     if (a.is<TensorRef>()) {
         if (is_float(a.as<TensorRef>()->dtype))
-            fail("type", "`~` takes a boolean tensor, this is " + kind_of(a), span_, "compare first, or use torch.logical_not");
+            fail("type", "`~` takes a boolean tensor, this is " + kind_of(a), span_,
+                 "compare first, or use torch.logical_not");
         return elementwise(Op::Not, {a});
     }
     if (a.is<std::int64_t>()) return ~a.as<std::int64_t>();

@@ -19,7 +19,7 @@ constexpr int kMaxPaths = 16;     // ways through the text's branches on sizes
 constexpr std::size_t kMaxInputs = 40;
 
 struct Guess {
-    std::vector<int> rank;         // by input
+    std::vector<int> rank; // by input
     std::vector<DType> dtype;
     bool operator<(const Guess& o) const { return std::tie(rank, dtype) < std::tie(o.rank, o.dtype); }
 };
@@ -31,7 +31,8 @@ struct Path {
 
 class Resolver {
 public:
-    Resolver(Specification::State& state, const ParseOptions& options) : state_(state), options_(options), scalar_(state.scalar) {}
+    Resolver(Specification::State& state, const ParseOptions& options)
+        : state_(state), options_(options), scalar_(state.scalar) {}
 
     void run() {
         scalar_.pool = std::make_shared<ExprPool>();
@@ -69,21 +70,29 @@ private:
     std::set<int> statics_; // found so far, whatever the guess
 };
 
-bool names_tensor(const syntax::Node& a) { return a.text == "Tensor"; }
+bool names_tensor(const syntax::Node& a) {
+    return a.text == "Tensor";
+}
 
 // `int`, `float`, `torch.Tensor`, "f32[Hq, D]", Optional[...]
 bool Resolver::annotated(const syntax::Node& a, Input& x, Open& open) {
     if (a.kind == syntax::Kind::Name || a.kind == syntax::Kind::Attribute) {
-        if (a.text == "int") x.role = Input::Role::Scalar, x.dtype = DType::I32;
-        else if (a.text == "float") x.role = Input::Role::Scalar, x.dtype = DType::F32;
-        else if (a.text == "bool") x.role = Input::Role::Scalar, x.dtype = DType::Bool;
-        else if (names_tensor(a)) x.role = Input::Role::Tensor;
-        else return false;
+        if (a.text == "int")
+            x.role = Input::Role::Scalar, x.dtype = DType::I32;
+        else if (a.text == "float")
+            x.role = Input::Role::Scalar, x.dtype = DType::F32;
+        else if (a.text == "bool")
+            x.role = Input::Role::Scalar, x.dtype = DType::Bool;
+        else if (names_tensor(a))
+            x.role = Input::Role::Tensor;
+        else
+            return false;
         if (x.role == Input::Role::Scalar) open = {};
         return true;
     }
     if (a.kind == syntax::Kind::Subscript) return annotated(*a.items[1], x, open);
-    if (a.kind == syntax::Kind::Binary && a.text == "|") return annotated(*a.items[0], x, open) || annotated(*a.items[1], x, open);
+    if (a.kind == syntax::Kind::Binary && a.text == "|")
+        return annotated(*a.items[0], x, open) || annotated(*a.items[1], x, open);
     if (a.kind == syntax::Kind::String) {
         const auto bracket = a.text.find('[');
         const auto type = dtype_from_short(a.text.substr(0, bracket));
@@ -92,7 +101,9 @@ bool Resolver::annotated(const syntax::Node& a, Input& x, Open& open) {
         open.dtype = false;
         if (bracket != std::string::npos) {
             const std::string axes = a.text.substr(bracket + 1, a.text.rfind(']') - bracket - 1);
-            x.rank = axes.find_first_not_of(' ') == std::string::npos ? 0 : 1 + static_cast<int>(std::count(axes.begin(), axes.end(), ','));
+            x.rank = axes.find_first_not_of(' ') == std::string::npos
+                         ? 0
+                         : 1 + static_cast<int>(std::count(axes.begin(), axes.end(), ','));
             if (x.rank > kMaxRank) fail("limit", "`" + x.name + "` has more than four axes", a.span);
             open.rank = false;
         }
@@ -129,7 +140,8 @@ void Resolver::declare_input(const std::string& name, const syntax::Param* p, co
     } else if (setting && setting->kind == Setting::Kind::Constant) {
         if (x.role != Input::Role::Scalar) {
             x.role = Input::Role::Scalar;
-            x.dtype = setting->value == static_cast<double>(static_cast<std::int64_t>(setting->value)) ? DType::I32 : DType::F32;
+            x.dtype = setting->value == static_cast<double>(static_cast<std::int64_t>(setting->value)) ? DType::I32
+                                                                                                       : DType::F32;
         }
         hold(setting->value, Input::Fate::Bound);
     } else if (setting) {
@@ -139,14 +151,18 @@ void Resolver::declare_input(const std::string& name, const syntax::Param* p, co
         if (x.role == Input::Role::Scalar) open = {};
         x.fate = Input::Fate::Operand;
     } else if (number) {
-        hold(fallback->is<bool>() ? (fallback->as<bool>() ? 1 : 0) : fallback->is<std::int64_t>() ? static_cast<double>(fallback->as<std::int64_t>()) : fallback->as<double>(), Input::Fate::Bound);
+        hold(fallback->is<bool>()           ? (fallback->as<bool>() ? 1 : 0)
+             : fallback->is<std::int64_t>() ? static_cast<double>(fallback->as<std::int64_t>())
+                                            : fallback->as<double>(),
+             Input::Fate::Bound);
     } else if (has_default && fallback->none()) {
         x.fate = Input::Fate::Absent;
         open = {};
     } else if (has_default && !fallback->is<TensorRef>()) {
         fail("unsupported", "the default of `" + name + "` is " + kind_of(*fallback), span, "use a number or None");
     } else if (x.role == Input::Role::Scalar && x.dtype == DType::Bool) {
-        fail("domain", "`" + name + "` decides the structure and has no value", span, "give it one: --set " + name + "=1, or a default in the text");
+        fail("domain", "`" + name + "` decides the structure and has no value", span,
+             "give it one: --set " + name + "=1, or a default in the text");
     }
     if (x.fate == Input::Fate::Absent || x.fate == Input::Fate::Static) x.rank = 0;
     if (x.role == Input::Role::Scalar) x.rank = 0;
@@ -173,7 +189,8 @@ void Resolver::declare() {
         std::string known;
         for (const auto& s : state_.module->body)
             if (s->kind == syntax::Kind::FunctionDef) known += (known.empty() ? "`" : ", `") + s->text + "`";
-        fail("name", "the text defines no function `" + state_.function + "`", {}, known.empty() ? "write def attention(q, k, v, ...)" : "it defines " + known);
+        fail("name", "the text defines no function `" + state_.function + "`", {},
+             known.empty() ? "write def attention(q, k, v, ...)" : "it defines " + known);
     }
     const auto& fn = f->as<FunctionValue>();
     std::size_t count = 0;
@@ -181,7 +198,9 @@ void Resolver::declare() {
         const auto& p = fn.node->params[k];
         using Form = syntax::Param::Form;
         if (p.form == Form::Bar || p.form == Form::Slash) continue;
-        if (p.form != Form::Normal) fail("unsupported", "`*" + p.name + "` in the parameters of `" + state_.function + "`", p.span, "name the parameters");
+        if (p.form != Form::Normal)
+            fail("unsupported", "`*" + p.name + "` in the parameters of `" + state_.function + "`", p.span,
+                 "name the parameters");
         if (count < 3) {
             Input x;
             x.name = p.name;
@@ -190,8 +209,11 @@ void Resolver::declare() {
             x.rank = 4;
             const auto set = state_.source.settings.find(p.name);
             const bool operand = set != state_.source.settings.end() && set->second.kind == Setting::Kind::Operand;
-            if (p.fallback && count == 2 && !operand) x.fate = Input::Fate::Absent, x.rank = 0;
-            else if (p.fallback && count < 2) fail("type", "`" + p.name + "` is the " + (count == 0 ? "query" : "key") + " and takes no default", p.span, "the first three parameters are query, key and value");
+            if (p.fallback && count == 2 && !operand)
+                x.fate = Input::Fate::Absent, x.rank = 0;
+            else if (p.fallback && count < 2)
+                fail("type", "`" + p.name + "` is the " + (count == 0 ? "query" : "key") + " and takes no default",
+                     p.span, "the first three parameters are query, key and value");
             scalar_.inputs.push_back(x);
             open_.push_back({});
         } else {
@@ -201,15 +223,23 @@ void Resolver::declare() {
         ++count;
     }
     if (count < 3)
-        fail("type", "`" + state_.function + "` has " + std::to_string(count) + " parameters: the first three are query, key and value", fn.node->span,
-             "write def " + state_.function + "(q, k, v, ...); a FlexAttention function takes (score, b, h, q_idx, kv_idx) or (b, h, q_idx, kv_idx)");
+        fail(
+            "type",
+            "`" + state_.function + "` has " + std::to_string(count) +
+                " parameters: the first three are query, key and value",
+            fn.node->span,
+            "write def " + state_.function +
+                "(q, k, v, ...); a FlexAttention function takes (score, b, h, q_idx, kv_idx) or (b, h, q_idx, kv_idx)");
     for (const auto& [name, setting] : state_.source.settings) {
-        const bool parameter = std::any_of(scalar_.inputs.begin(), scalar_.inputs.end(), [&](const Input& x) { return x.name == name; });
+        const bool parameter =
+            std::any_of(scalar_.inputs.begin(), scalar_.inputs.end(), [&](const Input& x) { return x.name == name; });
         const Value* g = in.global(name);
         if (!parameter && !g) {
             std::string known;
-            for (std::size_t k = 3; k < scalar_.inputs.size(); ++k) known += (known.empty() ? "" : ", ") + scalar_.inputs[k].name;
-            fail("name", "`" + name + "` is no parameter of `" + state_.function + "`", {}, known.empty() ? "it has none beyond q, k, v" : "it has " + known);
+            for (std::size_t k = 3; k < scalar_.inputs.size(); ++k)
+                known += (known.empty() ? "" : ", ") + scalar_.inputs[k].name;
+            fail("name", "`" + name + "` is no parameter of `" + state_.function + "`", {},
+                 known.empty() ? "it has none beyond q, k, v" : "it has " + known);
         }
     }
 }
@@ -221,7 +251,8 @@ Value Resolver::as_value(std::size_t k) {
     if (x.role == Input::Role::Scalar) {
         const bool fixed = x.fate == Input::Fate::Static || statics_.contains(n) || know_.statics.contains(n);
         if (fixed && x.fate == Input::Fate::Operand)
-            fail("domain", "`" + x.name + "` decides the structure of the text and has no value", x.span, "give it one: --set " + x.name + "=VALUE, or a default in the text");
+            fail("domain", "`" + x.name + "` decides the structure of the text and has no value", x.span,
+                 "give it one: --set " + x.name + "=VALUE, or a default in the text");
         if (fixed && x.dtype == DType::Bool) return x.value != 0;
         if (fixed && !is_float(x.dtype)) return static_cast<std::int64_t>(x.value);
         if (fixed) return x.value;
@@ -230,13 +261,16 @@ Value Resolver::as_value(std::size_t k) {
     const bool qkv = x.role != Input::Role::Tensor;
     std::vector<int> sizes;
     if (qkv) {
-        static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D}, {dims::kB, dims::Hk, dims::Sk, dims::kD}, {dims::vB, dims::Hv, dims::vS, dims::Dv}};
+        static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D},
+                                            {dims::kB, dims::Hk, dims::Sk, dims::kD},
+                                            {dims::vB, dims::Hv, dims::vS, dims::Dv}};
         sizes.assign(known[k], known[k] + 4);
     } else {
         for (int a = 0; a < guess_.rank[k]; ++a) sizes.push_back(dims::of(n, a));
     }
     if (!qkv && guess_.rank[k] == 0 && (statics_.contains(n) || know_.statics.contains(n)))
-        fail("domain", "`" + x.name + "` decides the structure of the text and has no value", x.span, "give it one: --set " + x.name + "=VALUE, or a default in the text");
+        fail("domain", "`" + x.name + "` decides the structure of the text and has no value", x.span,
+             "give it one: --set " + x.name + "=VALUE, or a default in the text");
     const DType type = qkv ? DType::F32 : guess_.dtype[k];
     return domain_->input(n, type, sizes, qkv, !qkv && (open_[k].dtype || open_[k].rank));
 }
@@ -301,8 +335,12 @@ ScalarOutput Resolver::output(const SymbolicTensor& t, std::size_t which) {
     const char* expected = which == 0 ? "[B, heads, Sq, Dv]" : "[B, heads, Sq]";
     if (t.sorted) fail("unsupported", "the function returns an argsort");
     if (t.shape.size() != rank)
-        fail("shape", std::string("the ") + (which == 0 ? "output" : "second output, the LSE,") + " has the shape " + shape_text() + ", expected " + expected, {}, which == 0 ? "return the output as [B, heads, Sq, Dv]" : "");
-    if (t.dtype == DType::Bool || is_integer(t.dtype)) fail("type", std::string("the output is of ") + torch_name(t.dtype) + ", expected a float tensor");
+        fail("shape",
+             std::string("the ") + (which == 0 ? "output" : "second output, the LSE,") + " has the shape " +
+                 shape_text() + ", expected " + expected,
+             {}, which == 0 ? "return the output as [B, heads, Sq, Dv]" : "");
+    if (t.dtype == DType::Bool || is_integer(t.dtype))
+        fail("type", std::string("the output is of ") + torch_name(t.dtype) + ", expected a float tensor");
     domain_->unify(t.shape[0], scalar_.pool->dim(dims::B), false, "the output's batch");
     domain_->unify(t.shape[2], scalar_.pool->dim(dims::Sq), false, "the output's rows");
     return {t.shape, t.body, t.dtype};
@@ -331,7 +369,11 @@ void Resolver::search() {
         paths_.clear();
         // k and v as usual first: one batch, one length, as many heads, one inner size; then whatever the text says.
         Assumptions usual;
-        for (const auto& [free, base] : {std::pair<int, int>{dims::kB, dims::B}, {dims::vB, dims::B}, {dims::kD, dims::D}, {dims::vS, dims::Sk}, {dims::Hv, dims::Hk}})
+        for (const auto& [free, base] : {std::pair<int, int>{dims::kB, dims::B},
+                                         {dims::vB, dims::B},
+                                         {dims::kD, dims::D},
+                                         {dims::vS, dims::Sk},
+                                         {dims::Hv, dims::Hk}})
             usual.defined[free] = scalar_.pool->dim(base);
         const bool as_usual = trace(g, usual);
         const Error first_failure = failure_;
@@ -345,8 +387,10 @@ void Resolver::search() {
             for (const auto& [input, use] : uses_) {
                 const auto k = static_cast<std::size_t>(input);
                 if (!open_[k].dtype || g.dtype[k] != DType::F32) continue;
-                if (use == kUsedAsBool) typed.dtype[k] = DType::Bool;
-                else if ((use & kUsedAsInt) != 0 && (use & kUsedAsFloat) == 0) typed.dtype[k] = DType::I32;
+                if (use == kUsedAsBool)
+                    typed.dtype[k] = DType::Bool;
+                else if ((use & kUsedAsInt) != 0 && (use & kUsedAsFloat) == 0)
+                    typed.dtype[k] = DType::I32;
             }
             if (!settled_types && (typed < g || g < typed)) {
                 settled_types = true;
@@ -404,10 +448,12 @@ void Resolver::finish() {
             flipped.emplace_back(taken[k].first, true);
             if (taken[k].second) continue;
             const bool known = std::any_of(others.begin(), others.end(), [&](const Path& p) {
-                return p.branches.size() >= flipped.size() && std::equal(flipped.begin(), flipped.end(), p.branches.begin());
+                return p.branches.size() >= flipped.size() &&
+                       std::equal(flipped.begin(), flipped.end(), p.branches.begin());
             });
             if (known) continue;
-            if (others.size() + 1 >= kMaxPaths) fail("limit", "more than 16 ways through the text's conditions on sizes");
+            if (others.size() + 1 >= kMaxPaths)
+                fail("limit", "more than 16 ways through the text's conditions on sizes");
             Assumptions know = know_;
             know.branches = flipped;
             paths_.clear();
@@ -417,10 +463,14 @@ void Resolver::finish() {
             } else if (failure_.kind == "domain") { // an assert: the other way is a condition on the request
                 const Expr c = flipped.back().first;
                 if (c->kind == Kind::Cmp && c->args.size() == 1 && c->op == Op::Le) // not (e <= 0)
-                    know_.facts.push_back({Fact::Kind::AtLeast, c->args[0], scalar_.pool->integer(1), failure_.span, debug_text(scalar_.pool->logical_not(c))});
-                else if (c->kind == Kind::Not && c->args[0]->kind == Kind::Cmp && c->args[0]->op == Op::Eq && c->args[0]->args.size() == 1)
-                    know_.facts.push_back({Fact::Kind::Equal, c->args[0]->args[0], scalar_.pool->integer(0), failure_.span, debug_text(c->args[0])});
-                else throw Failure{failure_};
+                    know_.facts.push_back({Fact::Kind::AtLeast, c->args[0], scalar_.pool->integer(1), failure_.span,
+                                           debug_text(scalar_.pool->logical_not(c))});
+                else if (c->kind == Kind::Not && c->args[0]->kind == Kind::Cmp && c->args[0]->op == Op::Eq &&
+                         c->args[0]->args.size() == 1)
+                    know_.facts.push_back({Fact::Kind::Equal, c->args[0]->args[0], scalar_.pool->integer(0),
+                                           failure_.span, debug_text(c->args[0])});
+                else
+                    throw Failure{failure_};
             } else {
                 throw Failure{failure_};
             }
@@ -445,13 +495,20 @@ void Resolver::finish() {
             x.chosen = open_[k].rank || open_[k].dtype;
             x.rank = guess_.rank[k];
             x.dtype = guess_.dtype[k];
-            for (int a = 0; a < x.rank; ++a) shape.push_back(domain.resolve(scalar_.pool->dim(dims::of(static_cast<int>(k), a))));
-            if (x.chosen) state_.notes.push_back("`" + x.name + "` was read as " + short_name(x.dtype) + " of rank " + std::to_string(x.rank));
+            for (int a = 0; a < x.rank; ++a)
+                shape.push_back(domain.resolve(scalar_.pool->dim(dims::of(static_cast<int>(k), a))));
+            if (x.chosen)
+                state_.notes.push_back("`" + x.name + "` was read as " + short_name(x.dtype) + " of rank " +
+                                       std::to_string(x.rank));
         } else if (x.role != Input::Role::Scalar && x.fate != Input::Fate::Absent) {
-            static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D}, {dims::kB, dims::Hk, dims::Sk, dims::kD}, {dims::vB, dims::Hv, dims::vS, dims::Dv}};
+            static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D},
+                                                {dims::kB, dims::Hk, dims::Sk, dims::kD},
+                                                {dims::vB, dims::Hv, dims::vS, dims::Dv}};
             for (const int d : known[k]) shape.push_back(domain.resolve(scalar_.pool->dim(d)));
         }
-        if (x.role == Input::Role::Scalar && (statics_.contains(static_cast<int>(k)) || x.fate == Input::Fate::Static) && x.fate != Input::Fate::Absent) x.fate = Input::Fate::Static;
+        if (x.role == Input::Role::Scalar &&
+            (statics_.contains(static_cast<int>(k)) || x.fate == Input::Fate::Static) && x.fate != Input::Fate::Absent)
+            x.fate = Input::Fate::Static;
         scalar_.shapes.push_back(std::move(shape));
     }
     for (ScalarOutput& o : scalar_.out) {
@@ -465,6 +522,8 @@ void Resolver::finish() {
 
 } // namespace
 
-void resolve(Specification::State& state, const ParseOptions& options) { Resolver(state, options).run(); }
+void resolve(Specification::State& state, const ParseOptions& options) {
+    Resolver(state, options).run();
+}
 
 } // namespace cubridge::ir::spec

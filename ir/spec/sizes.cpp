@@ -43,8 +43,12 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
     std::vector<std::map<int, std::int64_t>> out;
     for (const std::int64_t tables : {6, 40, 300}) // sizes of captured axes that the text leaves free
         for (const Template& t : templates) {
-            std::map<int, std::int64_t> s{{dims::B, t.B}, {dims::Hk, t.Hk}, {dims::Hq, t.Hk * t.G}, {dims::Sq, t.Sq}, {dims::Sk, t.Sk}, {dims::D, t.D}, {dims::Dv, t.Dv}};
-            if (scalar.heads > 0) s[dims::Hq] = scalar.heads, s[dims::Hk] = t.Hk <= 1 ? 1 : scalar.heads % 2 == 0 ? scalar.heads / 2 : scalar.heads;
+            std::map<int, std::int64_t> s{{dims::B, t.B},   {dims::Hk, t.Hk}, {dims::Hq, t.Hk * t.G}, {dims::Sq, t.Sq},
+                                          {dims::Sk, t.Sk}, {dims::D, t.D},   {dims::Dv, t.Dv}};
+            if (scalar.heads > 0)
+                s[dims::Hq] = scalar.heads, s[dims::Hk] = t.Hk <= 1               ? 1
+                                                          : scalar.heads % 2 == 0 ? scalar.heads / 2
+                                                                                  : scalar.heads;
             for (const Fact& f : scalar.facts) { // what a template can be bent to
                 if (f.left->kind != Kind::Dim) continue;
                 std::int64_t& left = s[f.left->number];
@@ -62,11 +66,16 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
                 if (f.left->number == dims::Hq && s[dims::Hk] != 0 && s[dims::Hq] % s[dims::Hk] != 0) s[dims::Hk] = 1;
             }
             for (const Fact& f : scalar.facts)
-                if (f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.right->kind == Kind::Dim) s[f.left->number] = s[f.right->number];
+                if (f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.right->kind == Kind::Dim)
+                    s[f.left->number] = s[f.right->number];
             for (const auto& shape : scalar.shapes)
                 for (const Expr e : shape)
                     if (e->kind == Kind::Dim && !s.contains(e->number))
-                        s[e->number] = dims::is_input(e->number) ? tables + static_cast<std::int64_t>(random() % 3) : e->number == dims::Hv ? s[dims::Hk] : e->number == dims::kD ? s[dims::D] : e->number == dims::vS ? s[dims::Sk] : s[dims::B];
+                        s[e->number] = dims::is_input(e->number) ? tables + static_cast<std::int64_t>(random() % 3)
+                                       : e->number == dims::Hv   ? s[dims::Hk]
+                                       : e->number == dims::kD   ? s[dims::D]
+                                       : e->number == dims::vS   ? s[dims::Sk]
+                                                                 : s[dims::B];
             Environment env;
             env.dims = s;
             bool fits = s[dims::Hk] > 0 && s[dims::Hq] % s[dims::Hk] == 0;
@@ -77,7 +86,8 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
     return out;
 }
 
-std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& sizes, std::uint64_t seed) {
+std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& sizes,
+                                    std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::normal_distribution<double> normal;
     Environment env;
@@ -99,11 +109,17 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
             n *= a.shape.back();
         }
         for (std::int64_t m = 0; m < n; ++m) {
-            if (x.dtype == DType::Bool) a.values.push_back(static_cast<double>(random() % 2));
-            else if (!is_float(x.dtype)) a.values.push_back(static_cast<double>(random() % static_cast<std::uint64_t>(reach + 2)));
-            else if (x.role == Input::Role::Scalar) a.values.push_back(0.25 + static_cast<double>(random() % 8) / 4);
-            else if (x.role == Input::Role::Tensor) a.values.push_back(static_cast<double>(static_cast<float>(normal(random)))); // as a launch could hold it
-            else a.values.push_back(normal(random));
+            if (x.dtype == DType::Bool)
+                a.values.push_back(static_cast<double>(random() % 2));
+            else if (!is_float(x.dtype))
+                a.values.push_back(static_cast<double>(random() % static_cast<std::uint64_t>(reach + 2)));
+            else if (x.role == Input::Role::Scalar)
+                a.values.push_back(0.25 + static_cast<double>(random() % 8) / 4);
+            else if (x.role == Input::Role::Tensor)
+                a.values.push_back(
+                    static_cast<double>(static_cast<float>(normal(random)))); // as a launch could hold it
+            else
+                a.values.push_back(normal(random));
         }
         // Half of the runs take the value that the specification holds.
         if (x.fate == Input::Fate::Bound && random() % 2 == 0) a.values[0] = x.value;
@@ -112,9 +128,12 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
     return out;
 }
 
-std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& outputs, const std::vector<Argument>& inputs) {
+std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& outputs,
+                                    const std::vector<Argument>& inputs) {
     Environment env;
-    static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D}, {dims::kB, dims::Hk, dims::Sk, dims::kD}, {dims::vB, dims::Hv, dims::vS, dims::Dv}};
+    static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D},
+                                        {dims::kB, dims::Hk, dims::Sk, dims::kD},
+                                        {dims::vB, dims::Hv, dims::vS, dims::Dv}};
     for (std::size_t k = 0; k < scalar.inputs.size(); ++k) {
         const Input& x = scalar.inputs[k];
         if (x.fate == Input::Fate::Absent) continue;

@@ -43,7 +43,8 @@ Result<std::shared_ptr<const Specification>> Specification::parse(const Source& 
         }
         spec::resolve(*state, options);
         if (!has_query_key_product(state->scalar))
-            fail("unsupported", "the text multiplies no query with a key: it is no attention", {}, "the scores are q @ k.transpose(-2, -1)");
+            fail("unsupported", "the text multiplies no query with a key: it is no attention", {},
+                 "the scores are q @ k.transpose(-2, -1)");
         spec::settle(*state, options);
         return std::shared_ptr<const Specification>(std::make_shared<Specification>(std::move(state)));
     } catch (const Failure& f) {
@@ -55,11 +56,21 @@ Result<std::shared_ptr<const Specification>> Specification::parse(const Source& 
     }
 }
 
-const Source& Specification::source() const { return state_->source; }
-const std::vector<Input>& Specification::inputs() const { return state_->scalar.inputs; }
-const std::string& Specification::subject() const { return state_->subject; }
-bool Specification::has_variant() const { return state_->variant.has_value(); }
-const std::string& Specification::no_variant_reason() const { return state_->no_variant_reason; }
+const Source& Specification::source() const {
+    return state_->source;
+}
+const std::vector<Input>& Specification::inputs() const {
+    return state_->scalar.inputs;
+}
+const std::string& Specification::subject() const {
+    return state_->subject;
+}
+bool Specification::has_variant() const {
+    return state_->variant.has_value();
+}
+const std::string& Specification::no_variant_reason() const {
+    return state_->no_variant_reason;
+}
 std::vector<int> Specification::order() const {
     std::vector<int> all;
     if (state_->variant) {
@@ -74,11 +85,21 @@ std::vector<int> Specification::order() const {
     }
     return out;
 }
-const Scalar& Specification::scalar() const { return state_->scalar; }
-const Variant* Specification::variant() const { return state_->variant ? &*state_->variant : nullptr; }
-int Specification::heads() const { return state_->scalar.heads; }
-const std::vector<std::string>& Specification::notes() const { return state_->notes; }
-std::size_t Specification::outputs() const { return state_->scalar.out.size(); }
+const Scalar& Specification::scalar() const {
+    return state_->scalar;
+}
+const Variant* Specification::variant() const {
+    return state_->variant ? &*state_->variant : nullptr;
+}
+int Specification::heads() const {
+    return state_->scalar.heads;
+}
+const std::vector<std::string>& Specification::notes() const {
+    return state_->notes;
+}
+std::size_t Specification::outputs() const {
+    return state_->scalar.out.size();
+}
 
 Result<std::vector<Array>> Specification::evaluate(const std::vector<Argument>& inputs, std::int64_t budget) const {
     try {

@@ -31,9 +31,11 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
 void resolve(Specification::State& state, const ParseOptions& options);
 
 /// The text on arrays; throws Failure.
-std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs, std::int64_t budget);
+std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
+                                 std::int64_t budget);
 /// Any expressions over the specification's inputs, by the sizes that the inputs have.
-std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& out, const std::vector<Argument>& inputs);
+std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& out,
+                                    const std::vector<Argument>& inputs);
 
 /// Random inputs for the sizes: what certification and `check` draw. Values of Int operands are drawn so that
 /// comparisons and indices hit their edges.
@@ -41,17 +43,19 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
 /// Small sizes that satisfy the facts, edges first.
 std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::uint64_t seed);
 
-/// Throws Failure of kind "internal" naming the shape where Scalar and text disagree. Says how many shapes were compared.
+/// Throws Failure of kind "internal" naming the shape where Scalar and text disagree. Says how many shapes were
+/// compared.
 int certify_scalar(const Specification::State& state, std::uint64_t seed);
-/// What rows without keys give, found on a case that has such rows; Never where no case has one, nothing where it is none
-/// of the known answers.
+/// What rows without keys give, found on a case that has such rows; Never where no case has one, nothing where it is
+/// none of the known answers.
 std::optional<Part::Empty> find_empty(const Specification::State& state, const Variant& v);
 /// Joins the branches on sizes into the outputs.
 void join_branches(Scalar& scalar);
 /// Certifies, recognises the Variant and names the Subject. Throws Failure.
 void settle(Specification::State& state, const ParseOptions& options);
 /// Nothing, or where other outputs than the Scalar's (a Variant's) differ from the text.
-std::string certify_variant(const Specification::State& state, const std::vector<ScalarOutput>& out, std::uint64_t seed);
+std::string certify_variant(const Specification::State& state, const std::vector<ScalarOutput>& out,
+                            std::uint64_t seed);
 
 } // namespace spec
 } // namespace cubridge::ir

@@ -8,11 +8,15 @@ namespace cubridge::ir::spec {
 
 namespace {
 
-bool is_base(int dim) { return dim < dims::Hv; } // sizes of a request; the others follow from them
+bool is_base(int dim) {
+    return dim < dims::Hv;
+} // sizes of a request; the others follow from them
 
 } // namespace
 
-std::string SymbolicDomain::text(Expr e) const { return debug_text(e); }
+std::string SymbolicDomain::text(Expr e) const {
+    return debug_text(e);
+}
 std::string SymbolicDomain::text(const std::vector<Expr>& shape) const {
     std::string out = "[";
     for (std::size_t k = 0; k < shape.size(); ++k) out += (k ? ", " : "") + debug_text(shape[k]);
@@ -110,7 +114,8 @@ bool SymbolicDomain::may_define(Expr free_dim, Expr value) const {
 }
 
 void SymbolicDomain::require(Fact::Kind kind, Expr left, Expr right) {
-    if (kind == Fact::Kind::AtLeast && left->kind == Kind::Sum && left->args.size() == 1 && left->icoef[0] == 1 && is_const(right)) {
+    if (kind == Fact::Kind::AtLeast && left->kind == Kind::Sum && left->args.size() == 1 && left->icoef[0] == 1 &&
+        is_const(right)) {
         right = pool_.integer(right->integer - left->integer); // D - 512 >= 0 is D >= 512
         left = left->args[0];
     }
@@ -151,7 +156,8 @@ void SymbolicDomain::unify(Expr a, Expr b, bool broadcast, const char* what) {
     solve(b, a);
     // 2 * (H // 2) == H where H is even
     for (const auto& [x, y] : {std::pair{a, b}, std::pair{b, a}}) {
-        if (x->kind != Kind::Sum || x->args.size() != 1 || x->integer != 0 || x->args[0]->kind != Kind::FloorDiv) continue;
+        if (x->kind != Kind::Sum || x->args.size() != 1 || x->integer != 0 || x->args[0]->kind != Kind::FloorDiv)
+            continue;
         const Expr q = x->args[0];
         if (q->args[0] == y && is_int(q->args[1], x->icoef[0])) {
             require(Fact::Kind::Divides, y, q->args[1]);
@@ -198,9 +204,7 @@ bool SymbolicDomain::nonnegative(Expr e, int depth) {
     case Kind::Index:
     case Kind::Bound:
     case Kind::Dim: return true;
-    case Kind::Arg:
-        require(Fact::Kind::AtLeast, e, pool_.integer(0));
-        return true;
+    case Kind::Arg: require(Fact::Kind::AtLeast, e, pool_.integer(0)); return true;
     case Kind::Cast: return e->args[0]->type == Type::Bool;
     case Kind::Min:
     case Kind::Select: {
@@ -208,13 +212,16 @@ bool SymbolicDomain::nonnegative(Expr e, int depth) {
             if (!nonnegative(e->args[k], depth + 1)) return false;
         return true;
     }
-    case Kind::Max: return std::any_of(e->args.begin(), e->args.end(), [&](Expr a) { return a->kind != Kind::Arg && nonnegative(a, depth + 1); });
+    case Kind::Max:
+        return std::any_of(e->args.begin(), e->args.end(),
+                           [&](Expr a) { return a->kind != Kind::Arg && nonnegative(a, depth + 1); });
     case Kind::FloorDiv: return nonnegative(e->args[0], depth + 1) && nonnegative(e->args[1], depth + 1);
     case Kind::Mod: return e->args[1]->kind == Kind::Dim || (is_const(e->args[1]) && e->args[1]->integer > 0);
-    case Kind::Product: return std::all_of(e->args.begin(), e->args.end(), [&](Expr a) { return nonnegative(a, depth + 1); });
+    case Kind::Product:
+        return std::all_of(e->args.begin(), e->args.end(), [&](Expr a) { return nonnegative(a, depth + 1); });
     case Kind::Reduce:
-        return (e->reduce == ReduceOp::Sum || e->reduce == ReduceOp::Min || e->reduce == ReduceOp::Prod) && e->type == Type::Int &&
-               nonnegative(e->args[0], depth + 1);
+        return (e->reduce == ReduceOp::Sum || e->reduce == ReduceOp::Min || e->reduce == ReduceOp::Prod) &&
+               e->type == Type::Int && nonnegative(e->args[0], depth + 1);
     case Kind::Sum: break;
     default: return false;
     }
@@ -257,7 +264,9 @@ Value SymbolicDomain::number(Op op, std::span<const Value> x) {
     return to_value(pool_.apply(op, e));
 }
 
-Value SymbolicDomain::to_float(const Value& v) { return to_value(pool_.cast(Type::Real, to_expr(v))); }
+Value SymbolicDomain::to_float(const Value& v) {
+    return to_value(pool_.cast(Type::Real, to_expr(v)));
+}
 
 Value SymbolicDomain::to_int(const Value& v) {
     const Expr e = to_expr(v);
@@ -277,7 +286,8 @@ bool SymbolicDomain::truth(const Value& v) {
     bool loads = false;
     dims_of(c, dims, args, loads);
     if (loads || (c->free & ~std::uint64_t{0}) != 0)
-        fail("unsupported", "a condition of Python hangs on the data of a tensor", {}, "use torch.where, which chooses element by element");
+        fail("unsupported", "a condition of Python hangs on the data of a tensor", {},
+             "use torch.where, which chooses element by element");
     if (!args.empty()) {
         know_.statics.insert(args.begin(), args.end());
         throw Restart{};
@@ -311,15 +321,17 @@ std::int64_t SymbolicDomain::require_int(const Value& v, const char* what_for) {
     if (dims == std::set<int>{dims::Hq} && args.empty() && !loads) {
         if (know_.heads == 0) {
             if (know_.heads_available == 0)
-                fail("domain", "the text computes with the number of query heads, which the request leaves open", {}, "give the number of heads");
+                fail("domain", "the text computes with the number of query heads, which the request leaves open", {},
+                     "give the number of heads");
             know_.heads = know_.heads_available;
         }
         require(Fact::Kind::Equal, pool_.dim(dims::Hq), pool_.integer(know_.heads));
         e = pool_.rewrite(e, [&](Expr x) { return x->kind == Kind::Dim ? pool_.integer(know_.heads) : x; });
         if (is_const(e)) return e->integer;
     }
-    fail("unsupported", std::string(what_for) + " needs a number that is known before the launch, this is " + text(e).substr(0, 120), {},
-         "lengths are known at launch only: write it with whole-tensor operations");
+    fail("unsupported",
+         std::string(what_for) + " needs a number that is known before the launch, this is " + text(e).substr(0, 120),
+         {}, "lengths are known at launch only: write it with whole-tensor operations");
 }
 
 double SymbolicDomain::require_float(const Value& v, const char* what_for) {

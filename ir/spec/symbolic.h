@@ -18,12 +18,12 @@ struct Restart {};
 
 /// What runs so far have settled. Expressions live in the pool of the domain.
 struct Assumptions {
-    std::map<int, Expr> defined;       ///< Dim -> what it is
-    std::set<int> exact;               ///< operand Dims that a size of 1 may not stand for (not only broadcast)
+    std::map<int, Expr> defined; ///< Dim -> what it is
+    std::set<int> exact;         ///< operand Dims that a size of 1 may not stand for (not only broadcast)
     std::vector<Fact> facts;
-    std::set<int> statics;             ///< inputs that are folded
-    int heads = 0;                     ///< the number of query heads, once the text computes with it
-    int heads_available = 0;           ///< what it is if the text asks
+    std::set<int> statics;                       ///< inputs that are folded
+    int heads = 0;                               ///< the number of query heads, once the text computes with it
+    int heads_available = 0;                     ///< what it is if the text asks
     std::vector<std::pair<Expr, bool>> branches; ///< conditions on launch sizes and the way this run takes
 };
 
@@ -32,11 +32,11 @@ enum Use : unsigned { kUsedAsInt = 1, kUsedAsFloat = 2, kUsedAsBool = 4, kUsedAs
 struct SymbolicTensor final : TensorBase {
     std::vector<Expr> shape;
     Expr body = nullptr;
-    Expr pin = nullptr;         ///< the F32 value, see ir/tensor/tensor.h
-    std::uint64_t inputs = 0;   ///< which captured tensors it hangs on
-    bool guessed = false;       ///< of a captured tensor whose rank is a guess, moved about or cast
-    int raw = -1;               ///< a captured tensor whose type is not known yet, moved about but not computed with
-    Expr sorted = nullptr;      ///< argsort: what was sorted, along which axis, how
+    Expr pin = nullptr;       ///< the F32 value, see ir/tensor/tensor.h
+    std::uint64_t inputs = 0; ///< which captured tensors it hangs on
+    bool guessed = false;     ///< of a captured tensor whose rank is a guess, moved about or cast
+    int raw = -1;             ///< a captured tensor whose type is not known yet, moved about but not computed with
+    Expr sorted = nullptr;    ///< argsort: what was sorted, along which axis, how
     int sorted_axis = 0;
     bool descending = false;
 };
@@ -51,7 +51,7 @@ public:
     Value scalar(int number, Type type);
 
     const SymbolicTensor& at(const TensorRef& t) const { return static_cast<const SymbolicTensor&>(*t); }
-    Expr resolve(Expr size); ///< with every settled Dim replaced
+    Expr resolve(Expr size);                       ///< with every settled Dim replaced
     std::uint64_t blame() const { return blame_; } ///< captured tensors that the last operation touched
     const std::map<int, unsigned>& uses() const { return uses_; }
     /// Demands a == b: proves it, or assumes it where that is a statement on sizes a request can satisfy.
@@ -92,13 +92,13 @@ public:
     TensorRef contract(const std::vector<TensorRef>& x, const std::vector<std::vector<int>>& labels,
                        const std::vector<int>& out) override;
 
-    Expr to_expr(const Value& number);          ///< a Python number
-    Value to_value(Expr e);                     ///< constants come back as Python numbers
+    Expr to_expr(const Value& number); ///< a Python number
+    Value to_value(Expr e);            ///< constants come back as Python numbers
     Expr convert(Expr body, DType from, DType to);
 
 private:
     using Ptr = std::shared_ptr<SymbolicTensor>;
-    Ptr like(const SymbolicTensor& t);          ///< a copy that still is `t` to type inference
+    Ptr like(const SymbolicTensor& t); ///< a copy that still is `t` to type inference
     Ptr fresh(DType dtype, std::vector<Expr> shape, Expr body, std::uint64_t inputs);
     Ptr moved(const SymbolicTensor& t, std::vector<Expr> shape, const std::vector<Expr>& map);
     Expr size_of(const Value& v);
@@ -111,7 +111,7 @@ private:
     void begin() { blame_ = 0; }
     bool is_zero(Expr e);
     bool may_define(Expr free_dim, Expr value) const;
-    Expr position(Expr at, Expr size);          ///< wraps a negative index
+    Expr position(Expr at, Expr size);                ///< wraps a negative index
     Expr by_extent(Expr body, int axis, Expr extent); ///< decides comparisons of Index(axis) with its end
     Expr reduce_axis(ReduceOp op, Expr body, int axis, Expr extent);
     void dims_of(Expr e, std::set<int>& dims, std::set<int>& args, bool& loads) const;

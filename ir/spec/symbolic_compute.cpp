@@ -8,13 +8,18 @@ namespace cubridge::ir::spec {
 
 namespace {
 
-Type type_of(DType t) { return t == DType::Bool ? Type::Bool : is_float(t) ? Type::Real : Type::Int; }
+Type type_of(DType t) {
+    return t == DType::Bool ? Type::Bool : is_float(t) ? Type::Real : Type::Int;
+}
 // Integers here are unbounded; those that wrap around early are no numbers to compute with.
 void refuse_narrow(DType t) {
     if (is_integer(t) && size_in_bytes(t) < 4)
-        fail("unsupported", std::string("arithmetic in ") + torch_name(t) + " wraps around", {}, "use torch.int32 or torch.int64");
+        fail("unsupported", std::string("arithmetic in ") + torch_name(t) + " wraps around", {},
+             "use torch.int32 or torch.int64");
 }
-int category(DType t) { return t == DType::Bool ? 0 : is_float(t) ? 2 : 1; }
+int category(DType t) {
+    return t == DType::Bool ? 0 : is_float(t) ? 2 : 1;
+}
 
 // torch.result_type: tensors with axes first, then 0-d ones, then Python numbers; a weaker one only lifts the category.
 DType result_type(const std::vector<const SymbolicTensor*>& x) {
@@ -26,8 +31,10 @@ DType result_type(const std::vector<const SymbolicTensor*>& x) {
     std::optional<DType> r;
     for (const auto& l : level) {
         if (!l) continue;
-        if (!r) r = *l;
-        else if (category(*l) > category(*r)) r = l == level[2] && is_float(*l) ? DType::F32 : *l;
+        if (!r)
+            r = *l;
+        else if (category(*l) > category(*r))
+            r = l == level[2] && is_float(*l) ? DType::F32 : *l;
     }
     return *r;
 }
@@ -48,7 +55,9 @@ TensorRef SymbolicDomain::input(int number, DType dtype, const std::vector<int>&
     return r;
 }
 
-Value SymbolicDomain::scalar(int number, Type type) { return pool_.arg(number, type); }
+Value SymbolicDomain::scalar(int number, Type type) {
+    return pool_.arg(number, type);
+}
 
 Expr SymbolicDomain::convert(Expr body, DType from, DType to) {
     const Type a = type_of(from), b = type_of(to);
@@ -64,11 +73,15 @@ TensorRef SymbolicDomain::cast(const TensorRef& t, DType dtype) {
     r->dtype = dtype;
     r->scalar = false;
     r->raw = -1;
-    if (!is_integer(dtype) && x.sorted) fail("unsupported", "computing with an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) and compare");
+    if (!is_integer(dtype) && x.sorted)
+        fail("unsupported", "computing with an argsort", {},
+             "turn the order into ranks (argsort of argsort, or scatter) and compare");
     const bool narrowing = is_float(x.dtype) && !is_float(dtype);
     r->body = narrowing && x.pin ? pool_.cast(type_of(dtype), x.pin) : convert(x.body, x.dtype, dtype);
-    if (dtype == DType::F32) r->pin = is_float(x.dtype) ? x.pin : pool_.cast(Type::F32, x.body);
-    else r->pin = nullptr;
+    if (dtype == DType::F32)
+        r->pin = is_float(x.dtype) ? x.pin : pool_.cast(Type::F32, x.body);
+    else
+        r->pin = nullptr;
     return r;
 }
 
@@ -80,8 +93,10 @@ std::vector<Expr> SymbolicDomain::broadcast(const std::vector<const SymbolicTens
         for (std::size_t k = 0; k < t->shape.size(); ++k) {
             Expr& s = shape[rank - t->shape.size() + k];
             if (is_int(t->shape[k], 1)) continue;
-            if (is_int(s, 1)) s = t->shape[k];
-            else unify(s, t->shape[k], true, "broadcasting");
+            if (is_int(s, 1))
+                s = t->shape[k];
+            else
+                unify(s, t->shape[k], true, "broadcasting");
         }
     return shape;
 }
@@ -90,7 +105,8 @@ Expr SymbolicDomain::aligned(const SymbolicTensor& t, Expr body, const std::vect
     std::vector<Expr> map;
     for (std::size_t k = 0; k < t.shape.size(); ++k) {
         const std::size_t axis = shape.size() - t.shape.size() + k;
-        map.push_back(is_int(t.shape[k], 1) && !is_int(shape[axis], 1) ? pool_.integer(0) : pool_.index(static_cast<int>(axis)));
+        map.push_back(is_int(t.shape[k], 1) && !is_int(shape[axis], 1) ? pool_.integer(0)
+                                                                       : pool_.index(static_cast<int>(axis)));
     }
     return pool_.substitute(body, map);
 }
@@ -98,7 +114,8 @@ Expr SymbolicDomain::aligned(const SymbolicTensor& t, Expr body, const std::vect
 // How captured tensors of unknown type are used (variant.md: int if it indexes, or is compared or added only to ints,
 // positions or itself).
 void SymbolicDomain::note_uses(Op op, const std::vector<TensorRef>& x) {
-    const bool compares = op >= Op::Lt && op <= Op::Ne, adds = op == Op::Add || op == Op::Sub || op == Op::Min || op == Op::Max;
+    const bool compares = op >= Op::Lt && op <= Op::Ne,
+               adds = op == Op::Add || op == Op::Sub || op == Op::Min || op == Op::Max;
     for (std::size_t k = 0; k < x.size(); ++k) {
         const auto& t = at(x[k]);
         if (t.raw < 0) continue;
@@ -120,7 +137,9 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     std::vector<const SymbolicTensor*> x;
     std::uint64_t inputs = 0;
     for (const auto& t : operands) {
-        if (at(t).sorted) fail("unsupported", "computing with an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) and compare");
+        if (at(t).sorted)
+            fail("unsupported", "computing with an argsort", {},
+                 "turn the order into ranks (argsort of argsort, or scatter) and compare");
         x.push_back(&at(t));
         touch(*x.back());
         inputs |= x.back()->inputs;
@@ -135,14 +154,19 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     }
     DType type = result_type(typed);
     if (logic && type != DType::Bool)
-        fail(is_float(type) ? "type" : "unsupported", is_float(type) ? "`&`, `|`, `^` and `~` take booleans, not floats" : "bitwise operators take booleans here, not integers", {}, "compare first: (a > 0) & (b > 0)");
-    if (type == DType::Bool && (op == Op::Sub || op == Op::Neg)) fail("type", "subtracting booleans", {}, "use torch.logical_xor, or convert with .int()");
+        fail(is_float(type) ? "type" : "unsupported",
+             is_float(type) ? "`&`, `|`, `^` and `~` take booleans, not floats"
+                            : "bitwise operators take booleans here, not integers",
+             {}, "compare first: (a > 0) & (b > 0)");
+    if (type == DType::Bool && (op == Op::Sub || op == Op::Neg))
+        fail("type", "subtracting booleans", {}, "use torch.logical_xor, or convert with .int()");
     refuse_narrow(type);
     if ((op == Op::Div || info(op).real_in) && !is_float(type)) type = DType::F32;
     if (op == Op::Pow && !is_float(type)) {
         const Expr e = x[1]->body;
         if (!is_const(e) || e->integer < 0 || e->integer > 16)
-            fail("unsupported", "an integer tensor to a power that is no constant from 0 to 16", {}, "convert with .float()");
+            fail("unsupported", "an integer tensor to a power that is no constant from 0 to 16", {},
+                 "convert with .float()");
         if (type == DType::Bool) type = DType::I64;
     }
     const std::vector<Expr> shape = broadcast(x);
@@ -153,7 +177,8 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     const auto pin_of = [&](const SymbolicTensor& t) {
         return aligned(t, t.pin ? t.pin : pool_.cast(Type::F32, t.body), shape);
     };
-    const bool any_pin = std::any_of(typed.begin(), typed.end(), [](const auto* t) { return t->pin || !is_float(t->dtype); });
+    const bool any_pin =
+        std::any_of(typed.begin(), typed.end(), [](const auto* t) { return t->pin || !is_float(t->dtype); });
     pinned = pinned && any_pin;
     const bool rounds = op == Op::Floor || op == Op::Ceil || op == Op::Trunc || op == Op::Round;
     std::vector<Expr> pins;
@@ -164,8 +189,10 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     }
     Expr pin = pinned && is_float(type) ? pool_.apply(op, pins) : nullptr;
     Expr body = nullptr;
-    if (compares && pin) body = pin, pin = nullptr;
-    else body = pin && rounds ? pool_.cast(Type::Real, pin) : pool_.apply(op, args);
+    if (compares && pin)
+        body = pin, pin = nullptr;
+    else
+        body = pin && rounds ? pool_.cast(Type::Real, pin) : pool_.apply(op, args);
     const DType result = info(op).bool_out || compares || logic ? DType::Bool : type;
     if (body->type != type_of(result)) body = pool_.cast(type_of(result), body);
     auto r = fresh(result, shape, body, inputs);
@@ -180,7 +207,8 @@ TensorRef SymbolicDomain::full(const Values& sizes, const Value& value, DType dt
     for (const Value& v : sizes) {
         shape.push_back(size_of(v));
         if (is_const(shape.back()) && shape.back()->integer < 0) fail("shape", "a tensor with a negative size");
-        if (is_const(shape.back()) && shape.back()->integer > (std::int64_t{1} << 40)) fail("limit", "a tensor with a size of " + std::to_string(shape.back()->integer));
+        if (is_const(shape.back()) && shape.back()->integer > (std::int64_t{1} << 40))
+            fail("limit", "a tensor with a size of " + std::to_string(shape.back()->integer));
     }
     const Expr v = resolve(to_expr(value));
     refuse_narrow(dtype);
@@ -202,18 +230,21 @@ TensorRef SymbolicDomain::arange(const Value& start, const Value& stop, const Va
     const Expr a = resolve(to_expr(start)), b = resolve(to_expr(stop)), s = resolve(to_expr(step));
     refuse_narrow(dtype);
     if (a->type == Type::Real || b->type == Type::Real || s->type == Type::Real) {
-        if (!is_const(a) || !is_const(b) || !is_const(s) ) fail("unsupported", "arange() over floats that are known at launch only", {}, "use integers and convert");
+        if (!is_const(a) || !is_const(b) || !is_const(s))
+            fail("unsupported", "arange() over floats that are known at launch only", {}, "use integers and convert");
         const auto v = [](Expr e) { return e->type == Type::Real ? e->real : static_cast<double>(e->integer); };
         if (v(s) == 0) fail("domain", "arange() with step 0");
         const double n = std::ceil((v(b) - v(a)) / v(s));
         if (!(n < 1e6)) fail("limit", "arange() of more than a million floats");
         const Expr i = pool_.cast(Type::Real, pool_.index(0));
         const Expr body = pool_.rsum(v(a), {{v(s), i}});
-        auto r = fresh(dtype, {pool_.integer(std::max<std::int64_t>(0, static_cast<std::int64_t>(n)))}, pool_.cast(type_of(dtype), body), 0);
+        auto r = fresh(dtype, {pool_.integer(std::max<std::int64_t>(0, static_cast<std::int64_t>(n)))},
+                       pool_.cast(type_of(dtype), body), 0);
         if (dtype == DType::F32) r->pin = pool_.cast(Type::F32, body);
         return r;
     }
-    if (!is_const(s) || s->integer == 0) fail("unsupported", "arange() takes a constant step other than 0", {}, "multiply arange(n) by the step");
+    if (!is_const(s) || s->integer == 0)
+        fail("unsupported", "arange() takes a constant step other than 0", {}, "multiply arange(n) by the step");
     const Expr from = size_of(to_value(a)), to = size_of(to_value(b));
     Expr count = pool_.sub(to, from);
     if (s->integer < 0) count = pool_.isum(0, {{-1, count}});
@@ -221,7 +252,8 @@ TensorRef SymbolicDomain::arange(const Value& start, const Value& stop, const Va
     if (by > 1) count = pool_.apply(Op::FloorDiv, pool_.isum(by - 1, {{1, count}}), pool_.integer(by));
     if (is_const(count)) {
         if (count->integer < 0) fail("domain", "arange() of a negative count");
-        if (count->integer > (std::int64_t{1} << 40)) fail("limit", "arange() of " + std::to_string(count->integer) + " numbers");
+        if (count->integer > (std::int64_t{1} << 40))
+            fail("limit", "arange() of " + std::to_string(count->integer) + " numbers");
     } else if (!nonnegative(count)) {
         require(Fact::Kind::AtLeast, count, pool_.integer(0));
     }
@@ -247,7 +279,9 @@ TensorRef SymbolicDomain::from_numbers(const std::vector<std::int64_t>& shape, c
         if (!v.number()) fail("type", "a list of numbers is expected");
         values.push_back(pool_.cast(type, resolve(to_expr(v))));
         constant = constant && is_const(values.back());
-        if (constant) table.values.push_back(type == Type::Real ? values.back()->real : static_cast<double>(values.back()->integer));
+        if (constant)
+            table.values.push_back(type == Type::Real ? values.back()->real
+                                                      : static_cast<double>(values.back()->integer));
     }
     Expr body = nullptr;
     if (constant && !values.empty()) {
@@ -255,7 +289,8 @@ TensorRef SymbolicDomain::from_numbers(const std::vector<std::int64_t>& shape, c
     } else if (shape.size() <= 1 && values.size() <= 64 && !values.empty()) {
         body = values.back();
         for (std::size_t k = values.size() - 1; k-- > 0;)
-            body = pool_.select(pool_.apply(Op::Le, pool_.index(0), pool_.integer(static_cast<std::int64_t>(k))), values[k], body);
+            body = pool_.select(pool_.apply(Op::Le, pool_.index(0), pool_.integer(static_cast<std::int64_t>(k))),
+                                values[k], body);
     } else if (values.empty()) {
         body = pool_.cast(type, pool_.integer(0));
     } else {
@@ -280,7 +315,8 @@ Value SymbolicDomain::item(const TensorRef& t, const char* what_for) {
     return to_value(x.body);
 }
 
-// A reduction along an axis that was joined by cat() splits at the seam; what only compares with the axis's end is decided.
+// A reduction along an axis that was joined by cat() splits at the seam; what only compares with the axis's end is
+// decided.
 Expr SymbolicDomain::reduce_axis(ReduceOp op, Expr body, int axis, Expr extent) {
     body = by_extent(body, axis, extent);
     const Expr i = pool_.index(axis);
@@ -288,24 +324,28 @@ Expr SymbolicDomain::reduce_axis(ReduceOp op, Expr body, int axis, Expr extent) 
     std::set<Expr> seen;
     const auto find = [&](auto&& self, Expr e) -> void {
         if (seam || (e->free & index_bit(axis)) == 0 || !seen.insert(e).second) return;
-        if (e->kind == Kind::Select && e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 1 && e->args[0]->op == Op::Le &&
-            e->args[0]->free == index_bit(axis)) {
+        if (e->kind == Kind::Select && e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 1 &&
+            e->args[0]->op == Op::Le && e->args[0]->free == index_bit(axis)) {
             std::set<int> dims, args;
             bool loads = false;
             dims_of(e->args[0], dims, args, loads);
-            const Expr rest = pool_.isum(0, {{1, e->args[0]->args[0]}, {-1, i}}); // i + rest <= 0: the first -rest + 1 ones
+            const Expr rest =
+                pool_.isum(0, {{1, e->args[0]->args[0]}, {-1, i}}); // i + rest <= 0: the first -rest + 1 ones
             if (args.empty() && !loads && (rest->free & index_bit(axis)) == 0) seam = pool_.isum(1, {{-1, rest}});
         }
         for (const Expr a : e->args) self(self, a);
     };
     find(find, body);
-    const bool splits = seam && (op == ReduceOp::Sum || op == ReduceOp::Max || op == ReduceOp::Min || op == ReduceOp::Any || op == ReduceOp::All) &&
+    const bool splits = seam &&
+                        (op == ReduceOp::Sum || op == ReduceOp::Max || op == ReduceOp::Min || op == ReduceOp::Any ||
+                         op == ReduceOp::All) &&
                         nonnegative(seam) && nonnegative(pool_.sub(extent, seam));
     if (!splits) return pool_.reduce(op, body, axis, extent);
     const Expr first = reduce_axis(op, body, axis, seam);
     std::vector<Expr> map(static_cast<std::size_t>(axis) + 1);
     map.back() = pool_.add(i, seam);
-    const Expr second = reduce_axis(op, by_extent(pool_.substitute(body, map), axis, pool_.sub(extent, seam)), axis, pool_.sub(extent, seam));
+    const Expr second = reduce_axis(op, by_extent(pool_.substitute(body, map), axis, pool_.sub(extent, seam)), axis,
+                                    pool_.sub(extent, seam));
     switch (op) {
     case ReduceOp::Sum: return pool_.add(first, second);
     case ReduceOp::Max: return pool_.apply(Op::Max, first, second);
@@ -328,10 +368,12 @@ TensorRef SymbolicDomain::reduce(ReduceOp op, const TensorRef& t, const std::vec
     Expr body = counts ? pool_.cast(Type::Int, x.body) : x.body, pin = x.pin;
     if (op == ReduceOp::Any || op == ReduceOp::All) body = pool_.cast(Type::Bool, body), pin = nullptr;
     if (op == ReduceOp::Prod) pin = nullptr;
-    if ((op == ReduceOp::Max || op == ReduceOp::Min) && x.dtype == DType::Bool) op = op == ReduceOp::Max ? ReduceOp::Any : ReduceOp::All;
+    if ((op == ReduceOp::Max || op == ReduceOp::Min) && x.dtype == DType::Bool)
+        op = op == ReduceOp::Max ? ReduceOp::Any : ReduceOp::All;
     for (const int a : axes) {
         const Expr extent = x.shape[static_cast<std::size_t>(a)];
-        if ((op == ReduceOp::Max || op == ReduceOp::Min) && is_int(extent, 0)) fail("shape", "amax() and amin() of an empty axis");
+        if ((op == ReduceOp::Max || op == ReduceOp::Min) && is_int(extent, 0))
+            fail("shape", "amax() and amin() of an empty axis");
         body = reduce_axis(op, body, a, extent);
         if (pin) pin = reduce_axis(op, pin, a, extent);
     }
@@ -359,11 +401,13 @@ TensorRef SymbolicDomain::cumsum(const TensorRef& t, int dim) {
     const Expr upto = pool_.apply(Op::Le, pool_.index(fresh_axis), pool_.index(dim));
     const Expr body = pool_.substitute(is_float(x.dtype) ? x.body : pool_.cast(Type::Int, x.body), map);
     const Expr zero = pool_.cast(body->type, pool_.integer(0));
-    const Expr sum = pool_.reduce(ReduceOp::Sum, pool_.select(upto, body, zero), fresh_axis, x.shape[static_cast<std::size_t>(dim)]);
+    const Expr sum =
+        pool_.reduce(ReduceOp::Sum, pool_.select(upto, body, zero), fresh_axis, x.shape[static_cast<std::size_t>(dim)]);
     return fresh(is_float(x.dtype) ? x.dtype : DType::I64, x.shape, sum, x.inputs);
 }
 
-TensorRef SymbolicDomain::contract(const std::vector<TensorRef>& operands, const std::vector<std::vector<int>>& labels, const std::vector<int>& out) {
+TensorRef SymbolicDomain::contract(const std::vector<TensorRef>& operands, const std::vector<std::vector<int>>& labels,
+                                   const std::vector<int>& out) {
     begin();
     std::vector<const SymbolicTensor*> x;
     std::uint64_t inputs = 0;
@@ -378,14 +422,18 @@ TensorRef SymbolicDomain::contract(const std::vector<TensorRef>& operands, const
     std::vector<int> order = out;
     std::map<int, Expr> size;
     for (std::size_t k = 0; k < x.size(); ++k) {
-        if (labels[k].size() != x[k]->shape.size()) fail("shape", "a product of a tensor of rank " + std::to_string(x[k]->shape.size()) + " where rank " + std::to_string(labels[k].size()) + " is expected");
+        if (labels[k].size() != x[k]->shape.size())
+            fail("shape", "a product of a tensor of rank " + std::to_string(x[k]->shape.size()) + " where rank " +
+                              std::to_string(labels[k].size()) + " is expected");
         for (std::size_t m = 0; m < labels[k].size(); ++m) {
             const int l = labels[k][m];
             if (std::find(order.begin(), order.end(), l) == order.end()) order.push_back(l);
             const auto [it, first] = size.emplace(l, x[k]->shape[m]);
             if (first || is_int(x[k]->shape[m], 1)) continue;
-            if (is_int(it->second, 1)) it->second = x[k]->shape[m];
-            else unify(it->second, x[k]->shape[m], true, "a product");
+            if (is_int(it->second, 1))
+                it->second = x[k]->shape[m];
+            else
+                unify(it->second, x[k]->shape[m], true, "a product");
         }
     }
     if (order.size() > kMaxIndex - 2) fail("limit", "a product over too many axes");
@@ -399,12 +447,17 @@ TensorRef SymbolicDomain::contract(const std::vector<TensorRef>& operands, const
         }
         Expr e = pool_.substitute(convert(x[k]->body, x[k]->dtype, type), map);
         for (std::size_t m = order.size(); m-- > out.size();) { // what is summed of one operand alone is summed first
-            const auto holds = [&](const std::vector<int>& l) { return std::find(l.begin(), l.end(), order[m]) != l.end(); };
+            const auto holds = [&](const std::vector<int>& l) {
+                return std::find(l.begin(), l.end(), order[m]) != l.end();
+            };
             if (!holds(labels[k]) || std::count_if(labels.begin(), labels.end(), holds) != 1) continue;
-            e = reduce_axis(ReduceOp::Sum, pool_.cast(is_float(type) ? Type::Real : Type::Int, e), static_cast<int>(m), size.at(order[m]));
+            e = reduce_axis(ReduceOp::Sum, pool_.cast(is_float(type) ? Type::Real : Type::Int, e), static_cast<int>(m),
+                            size.at(order[m]));
             summed.insert(order[m]);
         }
-        body = body ? pool_.mul(pool_.cast(is_float(type) ? Type::Real : Type::Int, body), pool_.cast(is_float(type) ? Type::Real : Type::Int, e)) : e;
+        body = body ? pool_.mul(pool_.cast(is_float(type) ? Type::Real : Type::Int, body),
+                                pool_.cast(is_float(type) ? Type::Real : Type::Int, e))
+                    : e;
     }
     for (std::size_t k = order.size(); k-- > out.size();)
         if (!summed.contains(order[k])) body = reduce_axis(ReduceOp::Sum, body, static_cast<int>(k), size.at(order[k]));

@@ -21,8 +21,11 @@ SymbolicDomain::Ptr SymbolicDomain::fresh(DType dtype, std::vector<Expr> shape, 
     return r;
 }
 
-SymbolicDomain::Ptr SymbolicDomain::moved(const SymbolicTensor& t, std::vector<Expr> shape, const std::vector<Expr>& map) {
-    if (t.sorted) fail("unsupported", "moving the elements of an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) first");
+SymbolicDomain::Ptr SymbolicDomain::moved(const SymbolicTensor& t, std::vector<Expr> shape,
+                                          const std::vector<Expr>& map) {
+    if (t.sorted)
+        fail("unsupported", "moving the elements of an argsort", {},
+             "turn the order into ranks (argsort of argsort, or scatter) first");
     auto r = like(t);
     r->shape = std::move(shape);
     r->scalar = false;
@@ -66,7 +69,8 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
         if (inferred) open = static_cast<int>(k);
         target.push_back(inferred ? nullptr : size_of(sizes[k]));
         if (!inferred) known = pool_.mul(known, target.back());
-        if (!inferred && is_const(target.back()) && target.back()->integer < 0) fail("shape", "a size of a view is negative");
+        if (!inferred && is_const(target.back()) && target.back()->integer < 0)
+            fail("shape", "a size of a view is negative");
     }
     for (const Expr e : x.shape) total = pool_.mul(total, e);
     if (open >= 0) {
@@ -80,15 +84,22 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
             // [Hq, W] as (Hk, G, -1): the outer sizes say what the outer axis is
             Expr left = pool_.integer(1), right = pool_.integer(1);
             for (std::size_t k = 0; k < target.size(); ++k)
-                if (target[k]) (static_cast<int>(k) < open ? left : right) = pool_.mul(static_cast<int>(k) < open ? left : right, target[k]);
-            if (x.shape.size() >= 2 && !is_int(left, 1) && x.shape.front()->kind == Kind::Dim && dims::is_input(x.shape.front()->number)) unify(x.shape.front(), left, false, "view");
-            if (x.shape.size() >= 2 && !is_int(right, 1) && x.shape.back()->kind == Kind::Dim && dims::is_input(x.shape.back()->number)) unify(x.shape.back(), right, false, "view");
+                if (target[k])
+                    (static_cast<int>(k) < open ? left : right) =
+                        pool_.mul(static_cast<int>(k) < open ? left : right, target[k]);
+            if (x.shape.size() >= 2 && !is_int(left, 1) && x.shape.front()->kind == Kind::Dim &&
+                dims::is_input(x.shape.front()->number))
+                unify(x.shape.front(), left, false, "view");
+            if (x.shape.size() >= 2 && !is_int(right, 1) && x.shape.back()->kind == Kind::Dim &&
+                dims::is_input(x.shape.back()->number))
+                unify(x.shape.back(), right, false, "view");
             if (!detail::divide_exactly(pool_, total, known)) {
                 // sizes whose product is the total but for one: cancel what both sides have
                 Expr rest = total, by = known;
                 for (const Expr e : target)
                     if (e)
-                        if (const Expr d = detail::divide_exactly(pool_, rest, e)) rest = d, by = detail::divide_exactly(pool_, by, e);
+                        if (const Expr d = detail::divide_exactly(pool_, rest, e))
+                            rest = d, by = detail::divide_exactly(pool_, by, e);
                 q = pool_.apply(Op::FloorDiv, rest, by);
             } else {
                 q = detail::divide_exactly(pool_, total, known);
@@ -123,20 +134,31 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
         while (p != q && !is_zero(pool_.sub(p, q))) {
             const bool more_source = i2 < x.shape.size(), more_target = j2 < target.size();
             const auto divides = [&](Expr by, Expr e) {
-                return detail::divide_exactly(pool_, e, by) || (is_const(by) && is_const(e) && by->integer != 0 && e->integer % by->integer == 0);
+                return detail::divide_exactly(pool_, e, by) ||
+                       (is_const(by) && is_const(e) && by->integer != 0 && e->integer % by->integer == 0);
             };
-            if (is_const(p) && is_const(q) && p->integer < q->integer && more_source) p = pool_.mul(p, x.shape[i2++]);
-            else if (is_const(p) && is_const(q) && q->integer < p->integer && more_target) q = pool_.mul(q, target[j2++]);
-            else if (more_source && divides(p, q)) p = pool_.mul(p, x.shape[i2++]);
-            else if (more_target && divides(q, p)) q = pool_.mul(q, target[j2++]);
-            else if (more_target && (q->kind == Kind::FloorDiv || (is_const(q) && !is_const(p)))) q = pool_.mul(q, target[j2++]);
-            else if (more_target && i2 == x.shape.size()) q = pool_.mul(q, target[j2++]);
-            else if (more_source && j2 == target.size()) p = pool_.mul(p, x.shape[i2++]);
+            if (is_const(p) && is_const(q) && p->integer < q->integer && more_source)
+                p = pool_.mul(p, x.shape[i2++]);
+            else if (is_const(p) && is_const(q) && q->integer < p->integer && more_target)
+                q = pool_.mul(q, target[j2++]);
+            else if (more_source && divides(p, q))
+                p = pool_.mul(p, x.shape[i2++]);
+            else if (more_target && divides(q, p))
+                q = pool_.mul(q, target[j2++]);
+            else if (more_target && (q->kind == Kind::FloorDiv || (is_const(q) && !is_const(p))))
+                q = pool_.mul(q, target[j2++]);
+            else if (more_target && i2 == x.shape.size())
+                q = pool_.mul(q, target[j2++]);
+            else if (more_source && j2 == target.size())
+                p = pool_.mul(p, x.shape[i2++]);
             else {
                 // an open size beside a known one: [n, G] as Hq says that n is Hq / G
-                if (more_source && p->kind == Kind::Dim && (p->number == dims::kB || p->number == dims::vB)) unify(p, pool_.dim(dims::B), false, "view");
-                if (p->kind == Kind::Dim && dims::is_input(p->number) && i2 + 1 == x.shape.size() && open == static_cast<int>(target.size()) - 1)
-                    while (static_cast<int>(j2) < open) q = pool_.mul(q, target[j2++]); // the open size is the last axis, so the others are this one
+                if (more_source && p->kind == Kind::Dim && (p->number == dims::kB || p->number == dims::vB))
+                    unify(p, pool_.dim(dims::B), false, "view");
+                if (p->kind == Kind::Dim && dims::is_input(p->number) && i2 + 1 == x.shape.size() &&
+                    open == static_cast<int>(target.size()) - 1)
+                    while (static_cast<int>(j2) < open)
+                        q = pool_.mul(q, target[j2++]); // the open size is the last axis, so the others are this one
                 if (more_source && p->kind == Kind::Dim)
                     if (const Expr rest = detail::divide_exactly(pool_, q, x.shape[i2])) unify(p, rest, false, "view");
                 unify(p, q, false, "view"); // settles it, or fails
@@ -147,7 +169,8 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
             map[i] = pool_.index(static_cast<int>(j));
         } else {
             Expr flat = pool_.index(static_cast<int>(j));
-            for (std::size_t k = j + 1; k < j2; ++k) flat = pool_.add(pool_.mul(flat, target[k]), pool_.index(static_cast<int>(k)));
+            for (std::size_t k = j + 1; k < j2; ++k)
+                flat = pool_.add(pool_.mul(flat, target[k]), pool_.index(static_cast<int>(k)));
             Expr stride = pool_.integer(1);
             for (std::size_t k = i2; k-- > i;) {
                 Expr e = pool_.apply(Op::FloorDiv, flat, stride);
@@ -201,7 +224,8 @@ Expr SymbolicDomain::by_extent(Expr body, int axis, Expr extent) {
     const Expr i = pool_.index(axis);
     if ((body->free & index_bit(axis)) == 0) return body;
     return pool_.rewrite(body, [&](Expr e) {
-        if (e->kind != Kind::Cmp || e->args.size() != 1 || e->op != Op::Le || (e->free & index_bit(axis)) == 0) return e;
+        if (e->kind != Kind::Cmp || e->args.size() != 1 || e->op != Op::Le || (e->free & index_bit(axis)) == 0)
+            return e;
         const IntSum s = as_sum(e->args[0]);
         for (const auto& [c, t] : s.terms) {
             if (t != i) continue;
@@ -221,7 +245,9 @@ TensorRef SymbolicDomain::slice(const TensorRef& t, int dim, const Value& start,
     touch(x);
     const auto d = static_cast<std::size_t>(dim);
     const Expr size = x.shape[d];
-    const std::int64_t by = step.none() ? 1 : step.is<std::int64_t>() ? step.as<std::int64_t>() : require_int(step, "a slice step");
+    const std::int64_t by = step.none()               ? 1
+                            : step.is<std::int64_t>() ? step.as<std::int64_t>()
+                                                      : require_int(step, "a slice step");
     if (by < 1) fail("unsupported", "a slice with a step below 1", {}, "use torch.flip");
     const auto bound = [&](const Value& v, Expr fallback) {
         if (v.none()) return fallback;
@@ -260,7 +286,8 @@ TensorRef SymbolicDomain::select(const TensorRef& t, int dim, const Value& where
     if (is_const(e)) {
         const Expr size = x.shape[d];
         if (is_const(size) && (e->integer >= size->integer || e->integer < -size->integer))
-            fail("index", "position " + std::to_string(e->integer) + " is out of range for a size of " + std::to_string(size->integer));
+            fail("index", "position " + std::to_string(e->integer) + " is out of range for a size of " +
+                              std::to_string(size->integer));
         if (e->integer < 0) e = pool_.add(e, size);
     } else {
         e = position(e, x.shape[d]);
@@ -276,7 +303,8 @@ TensorRef SymbolicDomain::select(const TensorRef& t, int dim, const Value& where
 TensorRef SymbolicDomain::flip(const TensorRef& t, int dim) {
     const auto& x = at(t);
     std::vector<Expr> map(x.shape.size());
-    map[static_cast<std::size_t>(dim)] = pool_.isum(-1, {{1, x.shape[static_cast<std::size_t>(dim)]}, {-1, pool_.index(dim)}});
+    map[static_cast<std::size_t>(dim)] =
+        pool_.isum(-1, {{1, x.shape[static_cast<std::size_t>(dim)]}, {-1, pool_.index(dim)}});
     return moved(x, x.shape, map);
 }
 
@@ -305,7 +333,9 @@ TensorRef SymbolicDomain::concat(const std::vector<TensorRef>& parts, int dim) {
         inputs |= x.inputs;
         pinned = pinned && x.pin;
         if (x.raw >= 0 && parts.size() > 1) uses_[x.raw] |= kUsedAsFloat;
-        if (x.shape.size() != shape.size()) fail("shape", "cat() of tensors of ranks " + std::to_string(shape.size()) + " and " + std::to_string(x.shape.size()));
+        if (x.shape.size() != shape.size())
+            fail("shape", "cat() of tensors of ranks " + std::to_string(shape.size()) + " and " +
+                              std::to_string(x.shape.size()));
         for (std::size_t k = 0; k < shape.size(); ++k)
             if (k != d) unify(shape[k], x.shape[k], false, "cat");
     }
@@ -339,14 +369,17 @@ TensorRef SymbolicDomain::gather(const TensorRef& t, const std::vector<TensorRef
     begin();
     const auto& x = at(t);
     touch(x);
-    if (where.size() > x.shape.size()) fail("index", "too many indices for a tensor of rank " + std::to_string(x.shape.size()));
+    if (where.size() > x.shape.size())
+        fail("index", "too many indices for a tensor of rank " + std::to_string(x.shape.size()));
     std::vector<const SymbolicTensor*> index;
     std::vector<std::size_t> axes;
     std::uint64_t inputs = x.inputs;
     for (std::size_t k = 0; k < where.size(); ++k) {
         if (!where[k]) continue;
         const auto& i = at(where[k]);
-        if (i.sorted) fail("unsupported", "gathering by an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) and compare");
+        if (i.sorted)
+            fail("unsupported", "gathering by an argsort", {},
+                 "turn the order into ranks (argsort of argsort, or scatter) and compare");
         touch(i);
         if (i.raw >= 0) uses_[i.raw] |= kUsedAsInt | kUsedAsIndex;
         inputs |= i.inputs;
@@ -354,8 +387,8 @@ TensorRef SymbolicDomain::gather(const TensorRef& t, const std::vector<TensorRef
         axes.push_back(k);
     }
     const std::vector<Expr> common = broadcast(index);
-    // The index tensors' axes stand where the first of them stands if only such axes lie between them, else first. One of
-    // rank 0 counts as a position: its axis is gone, and it separates nothing.
+    // The index tensors' axes stand where the first of them stands if only such axes lie between them, else first. One
+    // of rank 0 counts as a position: its axis is gone, and it separates nothing.
     bool adjacent = true, ended = false;
     std::size_t front = 0, before = 0, wide = 0;
     for (std::size_t k = 0; k < x.shape.size(); ++k) {
@@ -384,7 +417,9 @@ TensorRef SymbolicDomain::gather(const TensorRef& t, const std::vector<TensorRef
         const auto& i = *index[k];
         for (std::size_t m = 0; m < i.shape.size(); ++m) {
             const std::size_t axis = n - i.shape.size() + m;
-            shift.push_back(is_int(i.shape[m], 1) && !is_int(common[axis], 1) ? pool_.integer(0) : pool_.index(static_cast<int>(front + axis)));
+            shift.push_back(is_int(i.shape[m], 1) && !is_int(common[axis], 1)
+                                ? pool_.integer(0)
+                                : pool_.index(static_cast<int>(front + axis)));
         }
         map[axes[k]] = position(pool_.substitute(pool_.cast(Type::Int, i.body), shift), x.shape[axes[k]]);
     }
@@ -398,11 +433,14 @@ TensorRef SymbolicDomain::take_along(const TensorRef& t, int dim, const TensorRe
     const auto &x = at(t), &i = at(index);
     touch(x), touch(i);
     if (i.raw >= 0) uses_[i.raw] |= kUsedAsInt | kUsedAsIndex;
-    if (i.sorted) fail("unsupported", "gathering by an argsort", {}, "turn the order into ranks (argsort of argsort, or scatter) and compare");
+    if (i.sorted)
+        fail("unsupported", "gathering by an argsort", {},
+             "turn the order into ranks (argsort of argsort, or scatter) and compare");
     if (i.shape.size() != x.shape.size()) fail("shape", "gather() takes an index of the tensor's rank");
     std::vector<Expr> map(x.shape.size());
     for (std::size_t k = 0; k < map.size(); ++k) map[k] = pool_.index(static_cast<int>(k));
-    map[static_cast<std::size_t>(dim)] = position(pool_.cast(Type::Int, i.body), x.shape[static_cast<std::size_t>(dim)]);
+    map[static_cast<std::size_t>(dim)] =
+        position(pool_.cast(Type::Int, i.body), x.shape[static_cast<std::size_t>(dim)]);
     auto r = moved(x, i.shape, map);
     r->inputs |= i.inputs;
     return r;
@@ -415,7 +453,8 @@ TensorRef SymbolicDomain::scatter(const TensorRef& t, int dim, const TensorRef& 
     touch(at(t)), touch(i), touch(s);
     const bool inverse = i.sorted && i.sorted_axis == dim && s.body == pool_.cast(s.body->type, pool_.index(dim));
     if (!inverse)
-        fail("unsupported", "scatter() writes where data says", {}, "it is understood as the rank: scatter(dim, argsort(x, dim), arange)");
+        fail("unsupported", "scatter() writes where data says", {},
+             "it is understood as the rank: scatter(dim, argsort(x, dim), arange)");
     for (std::size_t k = 0; k < i.shape.size(); ++k) unify(at(t).shape[k], i.shape[k], false, "scatter");
     auto order = like(i);
     order->sorted = i.sorted, order->sorted_axis = i.sorted_axis, order->descending = i.descending;
@@ -441,12 +480,15 @@ TensorRef SymbolicDomain::argsort(const TensorRef& t, int dim, bool descending) 
     Expr tie = pool_.apply(Op::Eq, there, here);
     if (here->type == Type::Real) {
         const Expr nan_here = pool_.apply(Op::Ne, here, here), nan_there = pool_.apply(Op::Ne, there, there);
-        const Expr apart = x.descending ? pool_.logical_and(nan_there, pool_.logical_not(nan_here)) : pool_.logical_and(nan_here, pool_.logical_not(nan_there));
+        const Expr apart = x.descending ? pool_.logical_and(nan_there, pool_.logical_not(nan_here))
+                                        : pool_.logical_and(nan_here, pool_.logical_not(nan_there));
         before = pool_.logical_or(before, apart);
         tie = pool_.logical_or(tie, pool_.logical_and(nan_here, nan_there));
     }
-    before = pool_.logical_or(before, pool_.logical_and(tie, pool_.apply(Op::Lt, pool_.index(fresh_axis), pool_.index(dim))));
-    const Expr rank = pool_.reduce(ReduceOp::Sum, pool_.cast(Type::Int, before), fresh_axis, x.shape[static_cast<std::size_t>(dim)]);
+    before = pool_.logical_or(before,
+                              pool_.logical_and(tie, pool_.apply(Op::Lt, pool_.index(fresh_axis), pool_.index(dim))));
+    const Expr rank =
+        pool_.reduce(ReduceOp::Sum, pool_.cast(Type::Int, before), fresh_axis, x.shape[static_cast<std::size_t>(dim)]);
     return fresh(DType::I64, x.shape, rank, x.inputs);
 }
 
@@ -482,7 +524,8 @@ TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& 
         if (where[k].index) fail("unsupported", "assigning at positions that data says", {}, "use torch.where");
         const Expr i = pool_.index(static_cast<int>(k)), from = pool_.cast(Type::Int, to_expr(where[k].start));
         const Expr count = where[k].single ? pool_.integer(1) : resolve(to_expr(where[k].count));
-        if (!nonnegative(from)) fail("unsupported", "assigning at a position that may be negative", {}, "use torch.where");
+        if (!nonnegative(from))
+            fail("unsupported", "assigning at a position that may be negative", {}, "use torch.where");
         inside.push_back(pool_.apply(Op::Ge, i, from));
         const Expr by = pool_.integer(where[k].single ? 1 : require_int(where[k].step, "a slice step"));
         inside.push_back(pool_.apply(Op::Lt, i, pool_.add(from, pool_.mul(count, by))));
@@ -496,14 +539,17 @@ TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& 
     for (std::size_t k = 0; k < v.shape.size(); ++k) {
         at_value.push_back(pool_.integer(0));
         if (is_int(v.shape[k], 1)) continue; // leading ones may be more than the region has axes
-        if (v.shape.size() - k > shape.size()) fail("shape", "the value has a higher rank than the region it is assigned to");
+        if (v.shape.size() - k > shape.size())
+            fail("shape", "the value has a higher rank than the region it is assigned to");
         const std::size_t axis = shape.size() - (v.shape.size() - k);
         unify(v.shape[k], shape[axis], true, "assignment");
         at_value.back() = map[axis];
     }
     Expr c = pool_.logical_and(std::move(inside));
     for (std::size_t k = 0; k < x.shape.size(); ++k) c = by_extent(c, static_cast<int>(k), x.shape[k]);
-    auto r = fresh(x.dtype, x.shape, pool_.select(c, convert(pool_.substitute(v.body, at_value), v.dtype, x.dtype), x.body), x.inputs | v.inputs);
+    auto r =
+        fresh(x.dtype, x.shape, pool_.select(c, convert(pool_.substitute(v.body, at_value), v.dtype, x.dtype), x.body),
+              x.inputs | v.inputs);
     return r;
 }
 

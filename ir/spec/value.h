@@ -1,5 +1,5 @@
-// What a name in a specification can stand for while the text is followed. Cheap to copy; lists are shared as in Python.
-// SPDX-License-Identifier: Apache-2.0
+// What a name in a specification can stand for while the text is followed. Cheap to copy; lists are shared as in
+// Python. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/ir/dtype.h"
 #include "cubridge/ir/error.h"
@@ -68,8 +68,8 @@ struct LimitsValue { ///< torch.finfo(dtype), torch.iinfo(dtype)
 };
 
 struct Value {
-    std::variant<NoneValue, bool, std::int64_t, double, std::string, Expr, TensorRef, Sequence, SliceValue, EllipsisValue,
-                 FunctionValue, RoutineValue, ModuleValue, DType, LimitsValue, Opaque>
+    std::variant<NoneValue, bool, std::int64_t, double, std::string, Expr, TensorRef, Sequence, SliceValue,
+                 EllipsisValue, FunctionValue, RoutineValue, ModuleValue, DType, LimitsValue, Opaque>
         v;
 
     Value() = default;

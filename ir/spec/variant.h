@@ -22,23 +22,23 @@ struct Weights {
 
 struct Part {
     Expr q = nullptr, k = nullptr, v = nullptr; ///< Real over (b, h, i, c), (b, h, j, c), (b, h, j, d)
-    Expr inner = nullptr;  ///< extent of c
-    Expr keys = nullptr;   ///< extent of j
-    Expr score = nullptr;  ///< Real over b, h, i, j; the dot product is the Load of input kScore
-    Expr keep = nullptr;   ///< Bool over b, h, i, j
+    Expr inner = nullptr;                       ///< extent of c
+    Expr keys = nullptr;                        ///< extent of j
+    Expr score = nullptr;                       ///< Real over b, h, i, j; the dot product is the Load of input kScore
+    Expr keep = nullptr;                        ///< Bool over b, h, i, j
     Weights weights;
-    Expr gain = nullptr;   ///< Real over b, h, i, j, multiplies the weights after the normaliser; null: 1
+    Expr gain = nullptr; ///< Real over b, h, i, j, multiplies the weights after the normaliser; null: 1
     enum class Empty { Never, Zero, NaN, Uniform, Other } empty = Empty::Never; ///< what a row without keys gives
 };
 
 struct Variant {
     std::shared_ptr<ExprPool> pool;
     std::vector<Part> parts;
-    Expr out = nullptr;           ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
-    Expr lse = nullptr;           ///< natural log; null: the text returns none. Part n's LSE is the Load of kLse + n
-    std::vector<int> order;       ///< canonical number -> input number
-    std::string text;             ///< "cubridge-variant 1\n..."
-    std::vector<Fact> facts;      ///< beyond the Scalar's: what recognising it took
+    Expr out = nullptr;      ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
+    Expr lse = nullptr;      ///< natural log; null: the text returns none. Part n's LSE is the Load of kLse + n
+    std::vector<int> order;  ///< canonical number -> input number
+    std::string text;        ///< "cubridge-variant 1\n..."
+    std::vector<Fact> facts; ///< beyond the Scalar's: what recognising it took
 };
 
 /// Input numbers that stand for values of the Variant itself.

@@ -12,7 +12,8 @@ namespace {
 using Conjunction = std::vector<Expr>;
 constexpr std::size_t kMaxConjunctions = 48;
 
-// Largest value of an Int expression over 0 <= i < Sq, 0 <= j < Sk, 0 <= h < Hq, 0 <= b < B, as an expression over sizes.
+// Largest value of an Int expression over 0 <= i < Sq, 0 <= j < Sk, 0 <= h < Hq, 0 <= b < B, as an expression over
+// sizes.
 Expr bound(ExprPool& pool, Expr e, const Part& p, bool largest) {
     IntSum s = as_sum(e);
     std::vector<std::pair<std::int64_t, Expr>> terms;
@@ -41,14 +42,16 @@ Expr bound(ExprPool& pool, Expr e, const Part& p, bool largest) {
 
 bool never_negative(Expr e) { // by sizes alone
     const IntSum s = as_sum(e);
-    return s.constant >= 0 && std::all_of(s.terms.begin(), s.terms.end(), [](const auto& t) { return t.first >= 0 && t.second->kind == Kind::Dim; });
+    return s.constant >= 0 && std::all_of(s.terms.begin(), s.terms.end(),
+                                          [](const auto& t) { return t.first >= 0 && t.second->kind == Kind::Dim; });
 }
 
 class Canonical {
 public:
     Canonical(const Scalar& scalar, Variant& v) : scalar_(scalar), v_(v), pool_(*v.pool) {
         for (const Fact& f : scalar.facts)
-            if (f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.left->number == dims::Sq) square_ = f.right;
+            if (f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.left->number == dims::Sq)
+                square_ = f.right;
     }
 
     void run() {
@@ -59,8 +62,10 @@ public:
             if (p.score) p.score = clamps(p.score);
             if (p.weights.value) p.weights.value = clamps(p.weights.value);
             if (p.weights.extra.empty() && p.weights.kind == Weights::Kind::Softmax) {
-                if (witness(p)) p.empty = Part::Empty::Never;
-                else p.empty = Part::Empty::Other; // to be found by evaluation
+                if (witness(p))
+                    p.empty = Part::Empty::Never;
+                else
+                    p.empty = Part::Empty::Other; // to be found by evaluation
             }
         }
     }
@@ -69,8 +74,12 @@ private:
     // k[b, h, j, c] where Hq == Hk, and k[b, 0, j, c], are both k[b, h // (Hq // Hk), j, c].
     void heads(Part& p) {
         const Expr h = pool_.index(axis::h);
-        const Expr kv = pool_.apply(Op::FloorDiv, h, pool_.apply(Op::FloorDiv, pool_.dim(dims::Hq), pool_.dim(dims::Hk)));
-        const bool equal = std::any_of(scalar_.facts.begin(), scalar_.facts.end(), [](const Fact& f) { return f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.left->number == dims::Hk && f.right->kind == Kind::Dim && f.right->number == dims::Hq; });
+        const Expr kv =
+            pool_.apply(Op::FloorDiv, h, pool_.apply(Op::FloorDiv, pool_.dim(dims::Hq), pool_.dim(dims::Hk)));
+        const bool equal = std::any_of(scalar_.facts.begin(), scalar_.facts.end(), [](const Fact& f) {
+            return f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.left->number == dims::Hk &&
+                   f.right->kind == Kind::Dim && f.right->number == dims::Hq;
+        });
         const auto fix = [&](Expr e) {
             return pool_.rewrite(e, [&](Expr x) {
                 if (x->kind != Kind::Load || (x->number != 1 && x->number != 2) || x->args.size() != 4) return x;
@@ -79,7 +88,9 @@ private:
                 if (!single && !(at == h && equal)) return x;
                 if (single) {
                     Fact f{Fact::Kind::Equal, pool_.dim(dims::Hk), pool_.integer(1), {}, "Hk == 1"};
-                    if (std::none_of(v_.facts.begin(), v_.facts.end(), [](const Fact& g) { return g.text == "Hk == 1"; })) v_.facts.push_back(f);
+                    if (std::none_of(v_.facts.begin(), v_.facts.end(),
+                                     [](const Fact& g) { return g.text == "Hk == 1"; }))
+                        v_.facts.push_back(f);
                 }
                 return pool_.load(x->number, x->type, {x->args[0], kv, x->args[2], x->args[3]});
             });
@@ -98,9 +109,14 @@ private:
                 for (const std::size_t m : {std::size_t{0}, std::size_t{1}}) {
                     const Expr hi = inner->args[m], v = inner->args[1 - m];
                     const IntSum gap = as_sum(pool_.sub(hi, lo));
-                    if (gap.constant < 0 || gap.terms.empty() || !std::all_of(gap.terms.begin(), gap.terms.end(), [](const auto& t) { return t.first > 0 && (t.second->kind == Kind::Arg || t.second->kind == Kind::Dim); })) continue;
+                    if (gap.constant < 0 || gap.terms.empty() ||
+                        !std::all_of(gap.terms.begin(), gap.terms.end(), [](const auto& t) {
+                            return t.first > 0 && (t.second->kind == Kind::Arg || t.second->kind == Kind::Dim);
+                        }))
+                        continue;
                     for (const auto& [c, t] : gap.terms)
-                        if (t->kind == Kind::Arg) v_.facts.push_back({Fact::Kind::AtLeast, t, pool_.integer(0), {}, debug_text(t) + " >= 0"});
+                        if (t->kind == Kind::Arg)
+                            v_.facts.push_back({Fact::Kind::AtLeast, t, pool_.integer(0), {}, debug_text(t) + " >= 0"});
                     return pool_.extremum(Kind::Min, {pool_.extremum(Kind::Max, {v, lo}), hi});
                 }
             }
@@ -109,13 +125,16 @@ private:
     }
 
     Expr sized(Expr e) { // Sq under the fact Sq == Sk
-        return square_ ? pool_.rewrite(e, [&](Expr x) { return x->kind == Kind::Dim && x->number == dims::Sq ? square_ : x; }) : e;
+        return square_ ? pool_.rewrite(
+                             e, [&](Expr x) { return x->kind == Kind::Dim && x->number == dims::Sq ? square_ : x; })
+                       : e;
     }
 
     Expr decide(Expr keep, const Part& p) {
         return pool_.rewrite(keep, [&](Expr x) {
             if (x->kind != Kind::Cmp || x->args.size() != 1 || x->op != Op::Le) return x;
-            const Expr most = sized(bound(pool_, x->args[0], p, true)), least = sized(bound(pool_, x->args[0], p, false));
+            const Expr most = sized(bound(pool_, x->args[0], p, true)),
+                       least = sized(bound(pool_, x->args[0], p, false));
             if (never_negative(pool_.isum(0, {{-1, most}}))) return pool_.boolean(true);
             if (never_negative(pool_.isum(-1, {{1, least}}))) return pool_.boolean(false);
             return x;
@@ -127,7 +146,8 @@ private:
     // a implies b, as comparisons with 0 that differ by a constant
     bool implies(Expr a, Expr b) {
         if (a == b) return true;
-        if (a->kind == Kind::Cmp && b->kind == Kind::Cmp && a->args.size() == 1 && b->args.size() == 1 && b->op == Op::Le) {
+        if (a->kind == Kind::Cmp && b->kind == Kind::Cmp && a->args.size() == 1 && b->args.size() == 1 &&
+            b->op == Op::Le) {
             const Expr d = pool_.sub(b->args[0], a->args[0]);
             if (is_const(d) && d->integer <= 0) return true;
             if (a->op == Op::Eq) { // a == 0 says -a <= 0 as well
@@ -152,7 +172,9 @@ private:
         for (const Expr eq : Conjunction(c)) {
             if (eq->kind != Kind::Cmp || eq->op != Op::Eq || eq->args.size() != 1) continue;
             const IntSum s = as_sum(eq->args[0]);
-            if (s.constant != 0 || s.terms.size() != 2 || s.terms[0].first != -s.terms[1].first || std::abs(s.terms[0].first) != 1) continue;
+            if (s.constant != 0 || s.terms.size() != 2 || s.terms[0].first != -s.terms[1].first ||
+                std::abs(s.terms[0].first) != 1)
+                continue;
             const auto of = [](Expr e, int axis) { return (e->free & index_bit(axis)) != 0; };
             Expr row = s.terms[0].second, column = s.terms[1].second;
             if (of(row, axis::j)) std::swap(row, column);
@@ -178,7 +200,9 @@ private:
                 if (m != k && implies(c[m], c[k]) && !(implies(c[k], c[m]) && k < m)) needed = false;
             for (std::size_t m = 0; m < c.size() && needed; ++m) // -w <= 0 follows from x <= w and -x <= w
                 for (std::size_t n = m + 1; n < c.size() && needed; ++n)
-                    if (m != k && n != k && is_bound(c[m]) && is_bound(c[n]) && implies(pool_.apply(Op::Le, pool_.add(c[m]->args[0], c[n]->args[0]), pool_.integer(0)), c[k])) needed = false;
+                    if (m != k && n != k && is_bound(c[m]) && is_bound(c[n]) &&
+                        implies(pool_.apply(Op::Le, pool_.add(c[m]->args[0], c[n]->args[0]), pool_.integer(0)), c[k]))
+                        needed = false;
             if (needed) kept.push_back(c[k]);
         }
         c = std::move(kept);
@@ -186,7 +210,9 @@ private:
     }
 
     bool covers(const Conjunction& wide, const Conjunction& narrow) {
-        return std::all_of(wide.begin(), wide.end(), [&](Expr w) { return std::any_of(narrow.begin(), narrow.end(), [&](Expr n) { return implies(n, w); }); });
+        return std::all_of(wide.begin(), wide.end(), [&](Expr w) {
+            return std::any_of(narrow.begin(), narrow.end(), [&](Expr n) { return implies(n, w); });
+        });
     }
 
     std::optional<std::vector<Conjunction>> expand(Expr e) {
@@ -246,7 +272,8 @@ private:
                     const Expr opposite = pool_.logical_not(c[t]);
                     Conjunction flipped = without;
                     flipped.push_back(opposite);
-                    const bool drop = std::any_of(least.begin(), least.end(), [&](const Conjunction& o) { return &o != &c && covers(o, flipped); });
+                    const bool drop = std::any_of(least.begin(), least.end(),
+                                                  [&](const Conjunction& o) { return &o != &c && covers(o, flipped); });
                     if (drop) {
                         c = without;
                         changed = true;
@@ -284,6 +311,8 @@ private:
 
 } // namespace
 
-void canonicalise(const Scalar& scalar, Variant& v) { Canonical(scalar, v).run(); }
+void canonicalise(const Scalar& scalar, Variant& v) {
+    Canonical(scalar, v).run();
+}
 
 } // namespace cubridge::ir::variant

@@ -20,9 +20,13 @@ Expr with_dot(const Variant& v, const Part& p, Expr e) {
     return pool.rewrite(e, [&](Expr x) { return x->kind == Kind::Load && x->number == kScore ? dot : x; });
 }
 
-Expr over_keys(const Variant& v, const Part& p, ReduceOp op, Expr body) { return v.pool->reduce(op, body, axis::j, p.keys); }
+Expr over_keys(const Variant& v, const Part& p, ReduceOp op, Expr body) {
+    return v.pool->reduce(op, body, axis::j, p.keys);
+}
 
-Expr some_key(const Variant& v, const Part& p) { return over_keys(v, p, ReduceOp::Any, with_dot(v, p, p.keep)); }
+Expr some_key(const Variant& v, const Part& p) {
+    return over_keys(v, p, ReduceOp::Any, with_dot(v, p, p.keep));
+}
 
 Rows rows_of(const Variant& v, const Part& p, Part::Empty empty) {
     ExprPool& pool = *v.pool;
@@ -80,7 +84,8 @@ namespace variant {
 
 std::vector<ScalarOutput> expand(const Scalar& scalar, const Variant& v, Part::Empty empty) {
     std::vector<Rows> rows;
-    for (const Part& p : v.parts) rows.push_back(rows_of(v, p, p.empty == Part::Empty::Never ? Part::Empty::Zero : empty));
+    for (const Part& p : v.parts)
+        rows.push_back(rows_of(v, p, p.empty == Part::Empty::Never ? Part::Empty::Zero : empty));
     std::vector<Expr> map(axis::Count);
     map[axis::d] = v.pool->index(3);
     std::vector<ScalarOutput> out = scalar.out;

@@ -11,8 +11,12 @@ constexpr double kInf = HUGE_VAL;
 constexpr int kRounds = 8;
 } // namespace
 
-bool is_minus_infinity(Expr e) { return is_real(e, -kInf); }
-bool is_zero(Expr e) { return is_real(e, 0); }
+bool is_minus_infinity(Expr e) {
+    return is_real(e, -kInf);
+}
+bool is_zero(Expr e) {
+    return is_real(e, 0);
+}
 
 bool Interior::positive(Expr e) const {
     switch (e->kind) {
@@ -24,13 +28,15 @@ bool Interior::positive(Expr e) const {
         if (e->reduce != ReduceOp::Sum) return false;
         {
             const Expr b = e->args[0];
-            if (b->kind == Kind::Select && (is_zero(b->args[1]) || is_zero(b->args[2]))) return positive(is_zero(b->args[2]) ? b->args[1] : b->args[2]);
+            if (b->kind == Kind::Select && (is_zero(b->args[1]) || is_zero(b->args[2])))
+                return positive(is_zero(b->args[2]) ? b->args[1] : b->args[2]);
             return positive(b);
         }
     case Kind::Sum:
         if (e->type == Type::Int ? e->integer < 0 : e->real < 0) return false;
         for (std::size_t k = 0; k < e->args.size(); ++k)
-            if ((e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]) <= 0 || !positive(e->args[k])) return false;
+            if ((e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]) <= 0 || !positive(e->args[k]))
+                return false;
         return true;
     case Kind::Product: return std::all_of(e->args.begin(), e->args.end(), [&](Expr a) { return positive(a); });
     case Kind::Max: return std::any_of(e->args.begin(), e->args.end(), [&](Expr a) { return positive(a); });
@@ -52,11 +58,13 @@ void Interior::collect(Expr e, double num, double den, Factors& out) {
     };
     if (is_const(e)) {
         out.coefficient *= std::pow(e->real, p);
-    } else if (e->kind == Kind::Sum && e->type == Type::Real && e->args.size() == 1 && e->real == 0 && (e->rcoef[0] > 0 || den == 1)) {
+    } else if (e->kind == Kind::Sum && e->type == Type::Real && e->args.size() == 1 && e->real == 0 &&
+               (e->rcoef[0] > 0 || den == 1)) {
         out.coefficient *= std::pow(e->rcoef[0], p);
         collect(e->args[0], num, den, out);
     } else if (e->kind == Kind::Product && e->type == Type::Real) {
-        for (std::size_t k = 0; k < e->args.size(); ++k) collect(e->args[k], num * static_cast<double>(e->num[k]), den * static_cast<double>(e->den[k]), out);
+        for (std::size_t k = 0; k < e->args.size(); ++k)
+            collect(e->args[k], num * static_cast<double>(e->num[k]), den * static_cast<double>(e->den[k]), out);
     } else if (e->kind == Kind::Fn && e->op == Op::Exp) {
         const Expr a = e->args[0];
         const auto add = [&](Expr t, double c) {
@@ -89,7 +97,8 @@ void Interior::collect(Expr e, double num, double den, Factors& out) {
             v += c * p;
             if (v == 0) out.exponent.erase(t);
         }
-        for (const auto& [b, f] : shared.factors) power(b, num * static_cast<double>(f.num), den * static_cast<double>(f.den));
+        for (const auto& [b, f] : shared.factors)
+            power(b, num * static_cast<double>(f.num), den * static_cast<double>(f.den));
         collect(rest, num, den, out);
     } else {
         power(e, num, den);
@@ -119,7 +128,9 @@ Expr Interior::common(Expr e, Factors& out) {
             }))
             shared.factors[b] = p;
     const double c = terms[0].coefficient;
-    if (c != 1 && c != 0 && std::all_of(terms.begin(), terms.end(), [&](const Factors& f) { return f.coefficient == c; })) shared.coefficient = c;
+    if (c != 1 && c != 0 &&
+        std::all_of(terms.begin(), terms.end(), [&](const Factors& f) { return f.coefficient == c; }))
+        shared.coefficient = c;
     if (shared.exponent.empty() && shared.factors.empty() && shared.coefficient == 1) return e;
     std::vector<std::pair<double, Expr>> rest;
     for (Factors& f : terms) {
@@ -145,8 +156,10 @@ Expr Interior::build(const Factors& f) {
         double constant = 0;
         std::vector<std::pair<double, Expr>> terms;
         for (const auto& [t, c] : f.exponent) {
-            if (t) terms.emplace_back(c, t);
-            else constant = c;
+            if (t)
+                terms.emplace_back(c, t);
+            else
+                constant = c;
         }
         out.push_back({pool_.apply(Op::Exp, pool_.rsum(constant, std::move(terms))), 1, 1});
     }
@@ -169,7 +182,8 @@ Expr Interior::lift(Expr e) {
             if (!is_const(constant)) continue;
             args[k] = s->args[other];
             const Expr value = step(pool_.with_args(e, args));
-            return side == 2 ? pool_.select(s->args[0], value, constant) : pool_.select(pool_.logical_not(s->args[0]), value, constant);
+            return side == 2 ? pool_.select(s->args[0], value, constant)
+                             : pool_.select(pool_.logical_not(s->args[0]), value, constant);
         }
     }
     return e;
@@ -182,8 +196,10 @@ Expr Interior::sum(Expr e) {
     std::vector<std::pair<double, Expr>> terms; // finite values: x - x is 0, and 0 x is nothing
     for (std::size_t k = 0; k < e->args.size(); ++k) {
         const auto it = std::find_if(terms.begin(), terms.end(), [&](const auto& t) { return t.second == e->args[k]; });
-        if (it == terms.end()) terms.emplace_back(e->rcoef[k], e->args[k]);
-        else it->first += e->rcoef[k];
+        if (it == terms.end())
+            terms.emplace_back(e->rcoef[k], e->args[k]);
+        else
+            it->first += e->rcoef[k];
     }
     std::erase_if(terms, [](const auto& t) { return t.first == 0; });
     if (terms.size() != e->args.size()) return pool_.rsum(e->real, std::move(terms));
@@ -197,14 +213,19 @@ Expr Interior::product(Expr e) {
         if (e->num[k] != -1 || e->den[k] != 1 || b->kind != Kind::Sum || b->real != 1 || b->args.size() != 1) continue;
         Factors f = factors(b->args[0]);
         f.coefficient *= b->rcoef[0];
-        if (f.exponent.empty() || f.coefficient <= 0 || !std::all_of(f.factors.begin(), f.factors.end(), [&](const auto& x) { return positive(x.first); })) continue;
+        if (f.exponent.empty() || f.coefficient <= 0 ||
+            !std::all_of(f.factors.begin(), f.factors.end(), [&](const auto& x) { return positive(x.first); }))
+            continue;
         double constant = -std::log(f.coefficient);
         std::vector<std::pair<double, Expr>> terms;
         for (const auto& [t, c] : f.exponent) {
-            if (t) terms.emplace_back(-c, t);
-            else constant -= c;
+            if (t)
+                terms.emplace_back(-c, t);
+            else
+                constant -= c;
         }
-        for (const auto& [x, p] : f.factors) terms.emplace_back(-static_cast<double>(p.num) / static_cast<double>(p.den), pool_.apply(Op::Log, x));
+        for (const auto& [x, p] : f.factors)
+            terms.emplace_back(-static_cast<double>(p.num) / static_cast<double>(p.den), pool_.apply(Op::Log, x));
         std::vector<ExprPool::Power> rest{{pool_.apply(Op::Sigmoid, pool_.rsum(constant, std::move(terms))), 1, 1}};
         for (std::size_t m = 0; m < e->args.size(); ++m)
             if (m != k) rest.push_back({e->args[m], e->num[m], e->den[m]});
@@ -216,7 +237,7 @@ Expr Interior::product(Expr e) {
 Expr Interior::comparison(Expr e) {
     if (e->args.size() != 2) return e;
     if (e->op == Op::Eq && e->args[0] == e->args[1]) return pool_.boolean(true); // no NaN here
-    for (const Expr x : e->args) // a mask is looked through first
+    for (const Expr x : e->args)                                                 // a mask is looked through first
         if (x->kind == Kind::Select && (is_const(x->args[1]) || is_const(x->args[2]))) return e;
     const Expr a = e->args[0], b = e->args[1];
     const auto infinite = [](Expr x) { return is_const(x) && std::isinf(x->real); };
@@ -229,7 +250,8 @@ Expr Interior::comparison(Expr e) {
 }
 
 Expr Interior::step(Expr e) {
-    if (e->kind == Kind::Reduce && e->reduce == ReduceOp::Any && !is_false(e->args[0])) return pool_.boolean(true); // some key is kept
+    if (e->kind == Kind::Reduce && e->reduce == ReduceOp::Any && !is_false(e->args[0]))
+        return pool_.boolean(true); // some key is kept
     if (e->kind == Kind::Cmp && e->args[0]->type == Type::Real) {
         const Expr c = comparison(e);
         return c == e ? lift(e) : c;
@@ -240,12 +262,15 @@ Expr Interior::step(Expr e) {
     case Kind::Sum: r = sum(e); break;
     case Kind::Product: r = product(e); break;
     case Kind::Max: // clamp_min(l, 1e-38)
-        if (is_const(e->args.back()) && e->args.back()->real > 0 && e->args.back()->real < 1e-30 && e->args.size() == 2 && positive(e->args[0])) return e->args[0];
+        if (is_const(e->args.back()) && e->args.back()->real > 0 && e->args.back()->real < 1e-30 &&
+            e->args.size() == 2 && positive(e->args[0]))
+            return e->args[0];
         break;
     case Kind::Fn: {
         const Expr x = e->args[0];
         if (e->op == Op::Exp2) return step(pool_.apply(Op::Exp, pool_.rsum(0, {{0.69314718055994530942, x}})));
-        if (e->op == Op::Exp && x->kind == Kind::Sum && std::any_of(x->args.begin(), x->args.end(), [](Expr t) { return t->kind == Kind::Fn && t->op == Op::Log; }))
+        if (e->op == Op::Exp && x->kind == Kind::Sum &&
+            std::any_of(x->args.begin(), x->args.end(), [](Expr t) { return t->kind == Kind::Fn && t->op == Op::Log; }))
             r = build(factors(e));
         if (e->op == Op::Log) { // log(exp(a) x) is a + log(x)
             Factors f = factors(x);
@@ -253,8 +278,10 @@ Expr Interior::step(Expr e) {
                 double constant = 0;
                 std::vector<std::pair<double, Expr>> terms;
                 for (const auto& [t, c] : f.exponent) {
-                    if (t) terms.emplace_back(c, t);
-                    else constant = c;
+                    if (t)
+                        terms.emplace_back(c, t);
+                    else
+                        constant = c;
                 }
                 f.exponent.clear();
                 const Expr rest = build(f);
@@ -269,10 +296,13 @@ Expr Interior::step(Expr e) {
         if (is_const(e->args[2]) && e->args[1]->kind == Kind::Select && e->args[1]->args[2] == e->args[2])
             return pool_.select(pool_.logical_and(e->args[0], e->args[1]->args[0]), e->args[1]->args[1], e->args[2]);
         if (is_const(e->args[2]) && e->args[1]->kind == Kind::Select && e->args[1]->args[1] == e->args[2])
-            return pool_.select(pool_.logical_and(e->args[0], pool_.logical_not(e->args[1]->args[0])), e->args[1]->args[2], e->args[2]);
-        if (is_const(e->args[1]) && e->args[2]->kind == Kind::Select && (e->args[2]->args[1] == e->args[1] || e->args[2]->args[2] == e->args[1]))
+            return pool_.select(pool_.logical_and(e->args[0], pool_.logical_not(e->args[1]->args[0])),
+                                e->args[1]->args[2], e->args[2]);
+        if (is_const(e->args[1]) && e->args[2]->kind == Kind::Select &&
+            (e->args[2]->args[1] == e->args[1] || e->args[2]->args[2] == e->args[1]))
             return step(pool_.select(pool_.logical_not(e->args[0]), e->args[2], e->args[1]));
-        if (e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 2 && e->args[0]->op != Op::Eq) { // x < 0 ? 0 : x
+        if (e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 2 &&
+            e->args[0]->op != Op::Eq) { // x < 0 ? 0 : x
             const Expr lo = e->args[0]->args[0], hi = e->args[0]->args[1];
             if (lo->type == Type::Real && e->args[1] == hi && e->args[2] == lo) return pool_.apply(Op::Max, lo, hi);
             if (lo->type == Type::Real && e->args[1] == lo && e->args[2] == hi) return pool_.apply(Op::Min, lo, hi);
@@ -280,7 +310,9 @@ Expr Interior::step(Expr e) {
         return e;
     default: break;
     }
-    if (r->kind == Kind::Sum || r->kind == Kind::Product || r->kind == Kind::Fn || r->kind == Kind::Max || r->kind == Kind::Min) return lift(r);
+    if (r->kind == Kind::Sum || r->kind == Kind::Product || r->kind == Kind::Fn || r->kind == Kind::Max ||
+        r->kind == Kind::Min)
+        return lift(r);
     return r;
 }
 

@@ -28,7 +28,9 @@ struct Mixed { // sum over j of keep ? weight * gain * value : 0
     bool operator==(const Mixed&) const = default;
 };
 
-[[noreturn]] void refuse(const std::string& why) { fail("unsupported", why); }
+[[noreturn]] void refuse(const std::string& why) {
+    fail("unsupported", why);
+}
 
 bool reads(Expr e, int input) {
     std::set<Expr> seen;
@@ -68,7 +70,9 @@ public:
 
 private:
     Expr at(int axis) { return pool_.index(axis); }
-    Expr name(int what, std::size_t n, std::vector<Expr> where) { return pool_.load(what + static_cast<int>(n), Type::Real, std::move(where)); }
+    Expr name(int what, std::size_t n, std::vector<Expr> where) {
+        return pool_.load(what + static_cast<int>(n), Type::Real, std::move(where));
+    }
     template <class T> std::size_t number(std::vector<T>& list, const T& x) {
         const auto it = std::find(list.begin(), list.end(), x);
         if (it != list.end()) return static_cast<std::size_t>(it - list.begin());
@@ -166,8 +170,10 @@ Expr Matcher::dots(Expr e) {
 Expr Matcher::sum_of(Expr body, Expr keys) {
     const std::uint64_t j = index_bit(axis::j), d = index_bit(axis::d);
     Expr keep = pool_.boolean(true);
-    if (body->kind == Kind::Select && is_zero(body->args[2])) keep = body->args[0], body = body->args[1];
-    else if (body->kind == Kind::Select && is_zero(body->args[1])) keep = pool_.logical_not(body->args[0]), body = body->args[2];
+    if (body->kind == Kind::Select && is_zero(body->args[2]))
+        keep = body->args[0], body = body->args[1];
+    else if (body->kind == Kind::Select && is_zero(body->args[1]))
+        keep = pool_.logical_not(body->args[0]), body = body->args[2];
     const bool mixes = ((body->free | keep->free) & d) != 0;
     if ((keep->free & d) != 0) refuse("the mask depends on the output's column");
     // Terms of different scores, or a sum in a product of weights: one sum each.
@@ -185,7 +191,9 @@ Expr Matcher::sum_of(Expr body, Expr keys) {
     Factors f = interior_.factors(body), outside, weight, gain, value;
     if (mixes) // (p1 - lam * p2) * v is a sum of two, where the scores differ
         for (const auto& [b, p] : f.factors) {
-            if (b->kind != Kind::Sum || p.num != 1 || p.den != 1 || (b->free & d) != 0 || (b->free & j) == 0 || b->real != 0) continue;
+            if (b->kind != Kind::Sum || p.num != 1 || p.den != 1 || (b->free & d) != 0 || (b->free & j) == 0 ||
+                b->real != 0)
+                continue;
             Factors rest = f;
             rest.factors.erase(b);
             const Expr others = interior_.build(rest);
@@ -208,8 +216,10 @@ Expr Matcher::sum_of(Expr body, Expr keys) {
     for (const auto& [b, p] : f.factors) {
         if ((b->free & d) != 0) {
             if (reads_named(b)) refuse("a value depends on the scores");
-            if ((b->free & j) == 0) outside.factors[b] = p;
-            else value.factors[b] = p;
+            if ((b->free & j) == 0)
+                outside.factors[b] = p;
+            else
+                value.factors[b] = p;
         } else if ((b->free & j) == 0) {
             outside.factors[b] = p;
         } else {
@@ -236,11 +246,14 @@ Expr Matcher::sum_over_keys(Expr r) {
         std::set<Expr> seen;
         const auto find = [&](auto&& self, Expr x) -> void {
             if (!seen.insert(x).second) return;
-            if (x->kind == Kind::Load && (x->number == 1 || x->number == 2) && x->args.size() == 4 && x->args[3]->kind == Kind::Bound) column = x->args[3];
+            if (x->kind == Kind::Load && (x->number == 1 || x->number == 2) && x->args.size() == 4 &&
+                x->args[3]->kind == Kind::Bound)
+                column = x->args[3];
             for (const Expr a : x->args) self(self, a);
         };
         find(find, r->args[0]);
-        if (!column || (r->free & kAllBound) != column->free || (r->free & index_bit(axis::d)) != 0) refuse("a sum over keys depends on another sum's key");
+        if (!column || (r->free & kAllBound) != column->free || (r->free & index_bit(axis::d)) != 0)
+            refuse("a sum over keys depends on another sum's key");
     }
     Expr body = pool_.open(r, at(axis::j));
     if (column) body = pool_.rewrite(body, [&](Expr x) { return x == column ? at(axis::d) : x; });
@@ -275,7 +288,8 @@ Expr Matcher::outputs(Expr e) {
     };
     const auto choose = [&](std::size_t n, Weights w) {
         Chosen& c = chosen_[n];
-        if (c.used && (c.weights.kind != w.kind || c.weights.extra != w.extra || c.weights.rest != w.rest)) refuse("one weighted sum is normalised in two ways");
+        if (c.used && (c.weights.kind != w.kind || c.weights.extra != w.extra || c.weights.rest != w.rest))
+            refuse("one weighted sum is normalised in two ways");
         c.used = true;
         c.weights = std::move(w);
     };
@@ -300,7 +314,9 @@ Expr Matcher::outputs(Expr e) {
                     for (std::size_t k = 0; k < base->args.size(); ++k) {
                         Factors f = interior_.factors(base->args[k]);
                         f.coefficient *= base->rcoef[k];
-                        const auto mass = std::find_if(f.factors.begin(), f.factors.end(), [&](const auto& p) { return is_mass(p.first) && p.second.num == 1 && p.second.den == 1 && belongs(p.first, m); });
+                        const auto mass = std::find_if(f.factors.begin(), f.factors.end(), [&](const auto& p) {
+                            return is_mass(p.first) && p.second.num == 1 && p.second.den == 1 && belongs(p.first, m);
+                        });
                         if (mass == f.factors.end() || found) {
                             rest.emplace_back(base->rcoef[k], base->args[k]);
                             continue;
@@ -314,18 +330,23 @@ Expr Matcher::outputs(Expr e) {
                     if (base->real != 0) rest.emplace_back(base->real, pool_.real(1));
                     std::vector<std::pair<double, Expr>> scaled;
                     for (const auto& [c, t] : rest) {
-                        const Expr q = interior_.simplify(pool_.rsum(0, {{c, pool_.product(Type::Real, {{t, 1, 1}, {scale, -1, 1}})}}));
+                        const Expr q = interior_.simplify(
+                            pool_.rsum(0, {{c, pool_.product(Type::Real, {{t, 1, 1}, {scale, -1, 1}})}}));
                         scaled.emplace_back(1.0, q);
                         if (interior_.positive(q)) extra.push_back(interior_.simplify(pool_.apply(Op::Log, q)));
                     }
-                    if (w.kind == Weights::Kind::Softmax && extra.size() == scaled.size()) w.extra = std::move(extra);
-                    else if (w.kind == Weights::Kind::Ratio) w.rest = pool_.rsum(0, std::move(scaled));
-                    else continue;
+                    if (w.kind == Weights::Kind::Softmax && extra.size() == scaled.size())
+                        w.extra = std::move(extra);
+                    else if (w.kind == Weights::Kind::Ratio)
+                        w.rest = pool_.rsum(0, std::move(scaled));
+                    else
+                        continue;
                 } else {
                     continue;
                 }
                 choose(n, std::move(w));
-                std::vector<ExprPool::Power> factors{{pool_.load(kOutput + static_cast<int>(n), Type::Real, x->args[u]->args), 1, 1}, {scale, -1, 1}};
+                std::vector<ExprPool::Power> factors{
+                    {pool_.load(kOutput + static_cast<int>(n), Type::Real, x->args[u]->args), 1, 1}, {scale, -1, 1}};
                 for (std::size_t k = 0; k < x->args.size(); ++k)
                     if (k != u && k != l) factors.push_back({x->args[k], x->num[k], x->den[k]});
                 return pool_.product(Type::Real, std::move(factors));
@@ -365,10 +386,14 @@ Expr Matcher::outputs(Expr e) {
     std::set<Expr> seen;
     const auto check = [&](auto&& self, Expr x) -> void {
         if (!seen.insert(x).second) return;
-        if (x->kind == Kind::Load && x->number >= kRowMax && x->number < kMass) refuse("the maximum of a row does not cancel");
-        if (x->kind == Kind::Load && x->number >= kScore && x->number < kOutput) refuse("a score stands outside the sums over keys");
+        if (x->kind == Kind::Load && x->number >= kRowMax && x->number < kMass)
+            refuse("the maximum of a row does not cancel");
+        if (x->kind == Kind::Load && x->number >= kScore && x->number < kOutput)
+            refuse("a score stands outside the sums over keys");
         if (x->kind == Kind::Load && x->number >= kMass) refuse("a sum over keys is left over");
-        if ((x->kind == Kind::Load) && (x->number == 1 || (x->number == 2 && scalar_.inputs[2].fate != Input::Fate::Absent))) refuse("keys or values stand outside the sums over keys");
+        if ((x->kind == Kind::Load) &&
+            (x->number == 1 || (x->number == 2 && scalar_.inputs[2].fate != Input::Fate::Absent)))
+            refuse("keys or values stand outside the sums over keys");
         for (const Expr a : x->args) self(self, a);
     };
     check(check, e);
@@ -403,8 +428,11 @@ void Matcher::finish_parts(Variant& v) {
         const Dot& d = dots_[static_cast<std::size_t>(score - kScore)];
         p.q = d.q, p.k = d.k, p.inner = d.inner;
         const Expr plain = name(kScore, 0, {at(axis::b), at(axis::h), at(axis::i), at(axis::j)});
-        const Expr own = name(kScore, static_cast<std::size_t>(score - kScore), {at(axis::b), at(axis::h), at(axis::i), at(axis::j)});
-        const auto renamed = [&](Expr e) { return e ? pool_.rewrite(e, [&](Expr x) { return x == own ? plain : x; }) : e; };
+        const Expr own = name(kScore, static_cast<std::size_t>(score - kScore),
+                              {at(axis::b), at(axis::h), at(axis::i), at(axis::j)});
+        const auto renamed = [&](Expr e) {
+            return e ? pool_.rewrite(e, [&](Expr x) { return x == own ? plain : x; }) : e;
+        };
         p.keep = renamed(p.keep), p.gain = renamed(p.gain);
         if (p.weights.kind == Weights::Kind::Softmax) {
             p.score = renamed(m.weight->args[0]);
@@ -442,9 +470,11 @@ Variant Matcher::run() {
         const Expr o = name(kOutput, 0, {at(axis::b), at(axis::h), at(axis::i), at(axis::d)});
         const auto it = f.factors.find(o);
         const auto per_request = [](Expr e) { return e == nullptr || (e->free & ~index_bit(axis::b)) == 0; };
-        const bool alone = it != f.factors.end() && it->second.num == 1 && it->second.den == 1 &&
-                           std::all_of(f.factors.begin(), f.factors.end(), [&](const auto& x) { return x.first == o || per_request(x.first); }) &&
-                           std::all_of(f.exponent.begin(), f.exponent.end(), [&](const auto& x) { return per_request(x.first); });
+        const bool alone =
+            it != f.factors.end() && it->second.num == 1 && it->second.den == 1 &&
+            std::all_of(f.factors.begin(), f.factors.end(),
+                        [&](const auto& x) { return x.first == o || per_request(x.first); }) &&
+            std::all_of(f.exponent.begin(), f.exponent.end(), [&](const auto& x) { return per_request(x.first); });
         if (alone) {
             f.factors.erase(o);
             Expr& w = v.parts[0].weights.value;
@@ -461,6 +491,8 @@ Variant Matcher::run() {
 
 } // namespace
 
-Variant match(const Scalar& scalar) { return Matcher(scalar).run(); }
+Variant match(const Scalar& scalar) {
+    return Matcher(scalar).run();
+}
 
 } // namespace cubridge::ir::variant

@@ -4,8 +4,8 @@
 
 namespace cubridge::ir::variant {
 
-/// The Variant of a Scalar, uncertified and without its text. Throws Failure of kind "unsupported" with the reason where
-/// the text is not recognised.
+/// The Variant of a Scalar, uncertified and without its text. Throws Failure of kind "unsupported" with the reason
+/// where the text is not recognised.
 Variant match(const Scalar& scalar);
 
 /// What the Variant means, as expressions over the specification's inputs: for certification. `empty` is what rows

@@ -52,8 +52,10 @@ private:
         for (const auto& [t, c] : terms) {
             const double a = c < 0 ? -c : c;
             const std::string body = a == 1 ? t : number(a) + "*" + t;
-            if (out.empty()) out = (c < 0 ? "-" : "") + body;
-            else out += (c < 0 ? " - " : " + ") + body;
+            if (out.empty())
+                out = (c < 0 ? "-" : "") + body;
+            else
+                out += (c < 0 ? " - " : " + ") + body;
         }
         if (constant != 0 || out.empty()) {
             if (out.empty()) return number(constant);
@@ -69,7 +71,8 @@ private:
             return out;
         }
         for (std::size_t k = 0; k < e->args.size(); ++k)
-            out.emplace_back(wrap(print(e->args[k]), 4), e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]);
+            out.emplace_back(wrap(print(e->args[k]), 4),
+                             e->type == Type::Int ? static_cast<double>(e->icoef[k]) : e->rcoef[k]);
         return out;
     }
 
@@ -87,7 +90,8 @@ private:
             }
             if (t.size() == 2 && right == 0) { // a - b == 0 reads better as a == b
                 std::sort(t.begin(), t.end());
-                if (t[0].second == 1 && t[1].second == -1) return {t[0].first + (negated ? " != " : " == ") + t[1].first, 2};
+                if (t[0].second == 1 && t[1].second == -1)
+                    return {t[0].first + (negated ? " != " : " == ") + t[1].first, 2};
             }
             return {sum(t, 0) + (negated ? " != " : " == ") + number(right == 0 ? 0 : right), 2};
         }
@@ -116,11 +120,19 @@ private:
             return {number(e->real), e->real < 0 ? 3 : 5};
         case Kind::Index: return {e->number < 6 ? names[e->number] : fmt::format("v{}", e->number)};
         case Kind::Bound: return {fmt::format("r{}", e->number)};
-        case Kind::Dim: return {dims::is_input(e->number) ? fmt::format("size({}, {})", label_(dims::input(e->number)), dims::axis(e->number)) : dims::name(e->number)};
+        case Kind::Dim:
+            return {dims::is_input(e->number)
+                        ? fmt::format("size({}, {})", label_(dims::input(e->number)), dims::axis(e->number))
+                        : dims::name(e->number)};
         case Kind::Arg: return {label_(e->number)};
         case Kind::Load: {
             if (e->number == kScore) return {"s"};
-            const std::string name = e->number == 0 ? "q" : e->number == 1 ? "k" : e->number == 2 ? "v" : e->number >= kLse ? fmt::format("lse{}", e->number - kLse) : e->number >= kOutput ? fmt::format("o{}", e->number - kOutput) : label_(e->number);
+            const std::string name = e->number == 0         ? "q"
+                                     : e->number == 1       ? "k"
+                                     : e->number == 2       ? "v"
+                                     : e->number >= kLse    ? fmt::format("lse{}", e->number - kLse)
+                                     : e->number >= kOutput ? fmt::format("o{}", e->number - kOutput)
+                                                            : label_(e->number);
             if (e->number >= kOutput) { // at its own place, unless a reduction moved the column
                 const bool own = e->number >= kLse || e->args[3]->kind == Kind::Index;
                 return {own ? name : name + "[" + print(e->args[3]).s + "]"};
@@ -142,8 +154,10 @@ private:
             std::vector<std::string> f;
             for (std::size_t k = 0; k < e->args.size(); ++k) {
                 std::string s = wrap(print(e->args[k]), 5);
-                if (e->den[k] != 1) s += fmt::format("^({}/{})", e->num[k], e->den[k]);
-                else if (e->num[k] != 1) s += fmt::format("^{}", e->num[k]);
+                if (e->den[k] != 1)
+                    s += fmt::format("^({}/{})", e->num[k], e->den[k]);
+                else if (e->num[k] != 1)
+                    s += fmt::format("^{}", e->num[k]);
                 f.push_back(std::move(s));
             }
             std::sort(f.begin(), f.end());
@@ -167,18 +181,22 @@ private:
         case Kind::And: return {join(sorted(e->args, 2), " and "), 1};
         case Kind::Or: return {join(sorted(e->args, 1), " or "), 0};
         case Kind::Not:
-            if (e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 1 && e->args[0]->op == Op::Eq) return compare_with_zero(e->args[0], true);
+            if (e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 1 && e->args[0]->op == Op::Eq)
+                return compare_with_zero(e->args[0], true);
             return {"not(" + print(e->args[0]).s + ")"};
         case Kind::Select: return {call("select", e)};
         case Kind::Cast: {
             const Expr x = e->args[0];
-            if (e->type == Type::Real && x->type == Type::Int) return x->kind == Kind::Dim || x->kind == Kind::Arg || is_const(x) ? print(x) : Text{"real(" + print(x).s + ")"};
+            if (e->type == Type::Real && x->type == Type::Int)
+                return x->kind == Kind::Dim || x->kind == Kind::Arg || is_const(x) ? print(x)
+                                                                                   : Text{"real(" + print(x).s + ")"};
             constexpr const char* to[] = {"bool", "int", "f32", "real"};
             return {call(to[static_cast<int>(e->type)], e)};
         }
         case Kind::Reduce: {
             constexpr const char* r[] = {"sum", "max", "min", "any", "all", "prod"};
-            return {fmt::format("{}(r{} < {}: {})", r[static_cast<int>(e->reduce)], e->number, print(e->args[1]).s, print(e->args[0]).s)};
+            return {fmt::format("{}(r{} < {}: {})", r[static_cast<int>(e->reduce)], e->number, print(e->args[1]).s,
+                                print(e->args[0]).s)};
         }
         }
         return {"?"};
@@ -189,7 +207,9 @@ private:
     std::unordered_map<Expr, Text> done_;
 };
 
-const char* type_name(DType t) { return t == DType::Bool ? "bool" : is_float(t) ? "real" : "int"; }
+const char* type_name(DType t) {
+    return t == DType::Bool ? "bool" : is_float(t) ? "real" : "int";
+}
 
 std::string body_of(const Scalar& scalar, const Variant& v, const std::function<std::string(int)>& label) {
     Printer p(*v.pool, label);
@@ -216,7 +236,9 @@ std::string body_of(const Scalar& scalar, const Variant& v, const std::function<
             break;
         }
         case Weights::Kind::Pointwise: line("weights", "pointwise " + p(x.weights.value)); break;
-        case Weights::Kind::Ratio: line("weights", "ratio " + p(x.weights.value) + (x.weights.rest ? " rest " + p(x.weights.rest) : "")); break;
+        case Weights::Kind::Ratio:
+            line("weights", "ratio " + p(x.weights.value) + (x.weights.rest ? " rest " + p(x.weights.rest) : ""));
+            break;
         }
         if (x.gain) line("gain", p(x.gain));
         constexpr const char* empties[] = {"never", "zero", "nan", "uniform", "other"};
@@ -234,8 +256,10 @@ std::vector<int> used_inputs(const std::vector<Expr>& roots) {
     std::set<Expr> seen;
     const auto visit = [&](auto&& self, Expr e) -> void {
         if (!e || !seen.insert(e).second) return;
-        if ((e->kind == Kind::Load || e->kind == Kind::Arg) && e->number >= 3 && e->number < kScore) used.insert(e->number);
-        if (e->kind == Kind::Dim && dims::is_input(e->number) && dims::input(e->number) >= 3) used.insert(dims::input(e->number));
+        if ((e->kind == Kind::Load || e->kind == Kind::Arg) && e->number >= 3 && e->number < kScore)
+            used.insert(e->number);
+        if (e->kind == Kind::Dim && dims::is_input(e->number) && dims::input(e->number) >= 3)
+            used.insert(dims::input(e->number));
         for (const Expr a : e->args) self(self, a);
     };
     for (const Expr e : roots) visit(visit, e);
@@ -244,7 +268,8 @@ std::vector<int> used_inputs(const std::vector<Expr>& roots) {
 
 // Numbers for inputs that do not hang on what the text calls them or lists first: by type and rank, then by where the
 // text without their names first shows them; among equals the numbering that gives the least text.
-std::vector<int> order_of(const Scalar& scalar, const std::vector<int>& used, const std::function<std::string(const std::function<std::string(int)>&)>& body) {
+std::vector<int> order_of(const Scalar& scalar, const std::vector<int>& used,
+                          const std::function<std::string(const std::function<std::string(int)>&)>& body) {
     struct Key {
         std::size_t place;
         std::string text;
@@ -260,7 +285,8 @@ std::vector<int> order_of(const Scalar& scalar, const std::vector<int>& used, co
         const std::size_t place = t.find('@');
         keys.push_back({place, std::move(t), n});
     }
-    std::stable_sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) { return std::tie(a.place, a.text) < std::tie(b.place, b.text); });
+    std::stable_sort(keys.begin(), keys.end(),
+                     [](const Key& a, const Key& b) { return std::tie(a.place, a.text) < std::tie(b.place, b.text); });
     std::vector<int> order;
     for (const Key& k : keys) order.push_back(k.input);
     // ties
@@ -287,7 +313,8 @@ std::vector<int> order_of(const Scalar& scalar, const std::vector<int>& used, co
             if (t < least) least = t, best = order;
             return;
         }
-        const auto begin = order.begin() + static_cast<std::ptrdiff_t>(groups[g].first), end = order.begin() + static_cast<std::ptrdiff_t>(groups[g].second);
+        const auto begin = order.begin() + static_cast<std::ptrdiff_t>(groups[g].first),
+                   end = order.begin() + static_cast<std::ptrdiff_t>(groups[g].second);
         std::sort(begin, end);
         do self(self, g + 1);
         while (std::next_permutation(begin, end));
@@ -296,13 +323,15 @@ std::vector<int> order_of(const Scalar& scalar, const std::vector<int>& used, co
     return best;
 }
 
-std::string with_inputs(const Scalar& scalar, const char* version, const std::vector<int>& order, const std::function<std::string(const std::function<std::string(int)>&)>& body) {
+std::string with_inputs(const Scalar& scalar, const char* version, const std::vector<int>& order,
+                        const std::function<std::string(const std::function<std::string(int)>&)>& body) {
     std::string out = std::string(version) + "\n";
     for (std::size_t k = 0; k < order.size(); ++k) {
         const Input& x = scalar.inputs[static_cast<std::size_t>(order[k])];
         out += fmt::format("in x{} {} {}\n", k, type_name(x.dtype), x.rank);
     }
-    return out + body([&](int n) { return "x" + std::to_string(std::find(order.begin(), order.end(), n) - order.begin()); });
+    return out +
+           body([&](int n) { return "x" + std::to_string(std::find(order.begin(), order.end(), n) - order.begin()); });
 }
 
 } // namespace
@@ -310,7 +339,8 @@ std::string with_inputs(const Scalar& scalar, const char* version, const std::ve
 void write_text(const Scalar& scalar, Variant& v) {
     std::vector<Expr> roots{v.out, v.lse, scalar.out[0].shape[1], scalar.out[0].shape[3]};
     for (const Part& p : v.parts) {
-        for (const Expr e : {p.q, p.k, p.v, p.inner, p.keys, p.score, p.keep, p.weights.value, p.weights.rest, p.gain}) roots.push_back(e);
+        for (const Expr e : {p.q, p.k, p.v, p.inner, p.keys, p.score, p.keep, p.weights.value, p.weights.rest, p.gain})
+            roots.push_back(e);
         roots.insert(roots.end(), p.weights.extra.begin(), p.weights.extra.end());
     }
     const auto body = [&](const std::function<std::string(int)>& label) { return body_of(scalar, v, label); };
