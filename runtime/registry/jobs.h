@@ -10,6 +10,7 @@ namespace cubridge::runtime {
 struct Job {
     std::uint64_t number = 0;
     std::atomic<bool> cancelled{false}; ///< asked by the work between its stages
+    std::atomic<bool> renewed{false};   ///< what was stored was refused, and is made again: once, should it come back
     std::atomic<bool> make{false};      ///< a caller wants more than what is stored
 };
 

@@ -242,7 +242,7 @@ void Engine::State::serve(Slot& slot, const std::shared_ptr<Job>& job, Report re
                 herald.log(Level::Warn, fmt::format("event=quarantined id={} why={} action=\"made again\"",
                                                     state->artifact.id.hex(8), quoted(fault->message)));
                 const std::lock_guard lock(start);
-                if (state->stored && job->make && wanted(slot, *job)) {
+                if (state->stored && job->make && !job->renewed.exchange(true) && wanted(slot, *job)) {
                     makers.add([this, &slot, job] { guarded(slot, job, &State::make); });
                     return;
                 }
