@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 
 namespace cubridge::runtime {
 
@@ -62,6 +63,26 @@ std::vector<std::int64_t> sizes_of(const ir::Scalar& scalar, const std::vector<E
     return out;
 }
 
+namespace {
+
+constexpr std::int64_t kMostSummed = 12;
+
+// Axes of captured tensors that a reduction runs over.
+std::set<int> summed_axes(const ir::Scalar& scalar) {
+    std::set<int> out;
+    std::set<Expr> seen;
+    const auto visit = [&](auto&& self, Expr e, bool extent) -> void {
+        if (extent && e->kind == ir::Kind::Dim && dims::is_input(e->number)) out.insert(e->number);
+        if (!extent && !seen.insert(e).second) return;
+        for (std::size_t k = 0; k < e->args.size(); ++k)
+            self(self, e->args[k], extent || (e->kind == ir::Kind::Reduce && k == 1));
+    };
+    for (const ir::ScalarOutput& o : scalar.out) visit(visit, o.body, false);
+    return out;
+}
+
+} // namespace
+
 std::optional<Dims> dims_of(const ir::Specification& specification, const Case& c, const ir::Request& request,
                             std::int64_t sq, std::int64_t sk, std::int64_t free) {
     const ir::Scalar& scalar = specification.scalar();
@@ -77,6 +98,7 @@ std::optional<Dims> dims_of(const ir::Specification& specification, const Case& 
             {dims::vB, c.B},
             {dims::kD, request.head_dim},
             {dims::vS, sk}};
+    const std::set<int> summed = summed_axes(scalar);
     // Heads of v are in its shape where the text ties them to others.
     for (std::size_t k = 0; k < scalar.inputs.size(); ++k) {
         const auto setting = specification.source().settings.find(scalar.inputs[k].name);
@@ -86,7 +108,8 @@ std::optional<Dims> dims_of(const ir::Specification& specification, const Case& 
             std::optional<std::int64_t> size;
             if (setting != specification.source().settings.end() && a < setting->second.axes.size())
                 size = named_size(setting->second.axes[a], at);
-            at[e->number] = size.value_or(free);
+            // what is summed over costs every row its length, what is indexed only room
+            at[e->number] = size.value_or(summed.contains(e->number) ? std::min(free, kMostSummed) : free);
         }
     }
     for (const Fact& f : scalar.facts) // axes that a fact determines
