@@ -86,6 +86,7 @@ public:
         std::memcpy(header.e_ident, ELFMAG, SELFMAG);
         header.e_ident[EI_CLASS] = ELFCLASS64;
         header.e_ident[EI_DATA] = ELFDATA2LSB;
+        header.e_machine = 190; // EM_CUDA
         header.e_shoff = sizeof header;
         header.e_shnum = 1;
         header.e_shentsize = sizeof(Elf64_Shdr);

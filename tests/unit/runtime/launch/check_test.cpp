@@ -14,9 +14,9 @@ void* at(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);
 }
 
-class Check : public testing::Test {
+class CheckLaunch : public testing::Test {
 protected:
-    Check() {
+    CheckLaunch() {
         request.head_dim = request.head_dim_v = 64;
         request.group = 2;
         args.requests = 2, args.heads_kv = 3, args.max_q = 10, args.max_kv = 20;
@@ -60,7 +60,7 @@ protected:
     std::array<ir::abi::cb_operand, 2> operands{};
 };
 
-TEST_F(Check, AcceptsWhatIsRight) {
+TEST_F(CheckLaunch, AcceptsWhatIsRight) {
     EXPECT_TRUE(judge()) << judge().message;
     args.k = {at(8192), 0, 0, 0}; // strides of 0
     operands[0].size[0] = 1;      // repeated
@@ -71,7 +71,7 @@ TEST_F(Check, AcceptsWhatIsRight) {
     EXPECT_TRUE(judge()) << judge().message;
 }
 
-TEST_F(Check, Counts) {
+TEST_F(CheckLaunch, Counts) {
     args.max_q = -1;
     expect(Status::Misuse, "max_q");
     args.max_q = 1;
@@ -88,7 +88,7 @@ TEST_F(Check, Counts) {
     expect(Status::Misuse, "flags");
 }
 
-TEST_F(Check, TensorsAndTheirAlignment) {
+TEST_F(CheckLaunch, TensorsAndTheirAlignment) {
     args.q.data = nullptr;
     expect(Status::Misuse, "args.q.data");
     args.q.data = at(4096 + 8);
@@ -105,7 +105,7 @@ TEST_F(Check, TensorsAndTheirAlignment) {
     EXPECT_TRUE(judge()) << judge().message;
 }
 
-TEST_F(Check, Lse) {
+TEST_F(CheckLaunch, Lse) {
     args.lse.data = at(512);
     expect(Status::Misuse, "lse");
     plan.writes_lse = true;
@@ -114,7 +114,7 @@ TEST_F(Check, Lse) {
     expect(Status::Misuse, "lse");
 }
 
-TEST_F(Check, OperandsThatAreTooShort) {
+TEST_F(CheckLaunch, OperandsThatAreTooShort) {
     operands[0].size[1] = 19;
     expect(Status::Unsupported, "operand doc has 19 elements along axis 1, this launch reads 20");
     operands[0].size[1] = 1; // this axis may not be repeated
@@ -129,7 +129,7 @@ TEST_F(Check, OperandsThatAreTooShort) {
     expect(Status::Unsupported, "aligned");
 }
 
-TEST_F(Check, OperandsByNumberAndValue) {
+TEST_F(CheckLaunch, OperandsByNumberAndValue) {
     args.operands = std::span(operands).first(1);
     expect(Status::Misuse, "slope is missing");
     std::array<ir::abi::cb_operand, 3> more{operands[0], operands[1], operands[1]};
@@ -143,7 +143,7 @@ TEST_F(Check, OperandsByNumberAndValue) {
     EXPECT_TRUE(judge()) << judge().message;
 }
 
-TEST_F(Check, Conditions) {
+TEST_F(CheckLaunch, Conditions) {
     plan.conditions = {{Condition::Kind::Equal, Code::size(Size::MaxQ), Code::size(Size::MaxKv), "Sq == Sk"}};
     expect(Status::Unsupported, "Sq == Sk");
     plan.conditions[0].kind = Condition::Kind::AtLeast;
@@ -156,7 +156,7 @@ TEST_F(Check, Conditions) {
     expect(Status::Unsupported, "Sq == Sk");
 }
 
-TEST_F(Check, FieldsOfOtherLayouts) {
+TEST_F(CheckLaunch, FieldsOfOtherLayouts) {
     int something = 0;
     args.page_table = &something;
     expect(Status::Misuse, "page_table");
