@@ -328,7 +328,8 @@ private:
     CheckReport report_;
     CheckPlan plan_;
     std::unique_ptr<Gpu> gpu_;
-    std::vector<std::optional<std::pair<Loaded, Loaded>>> loaded_; ///< by unit: the kernel and its float64 build
+    std::vector<std::optional<std::pair<LoadedKernel, LoadedKernel>>>
+        loaded_; ///< by unit: the kernel and its float64 build
 };
 
 } // namespace

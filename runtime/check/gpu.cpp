@@ -44,8 +44,8 @@ Outcome<std::unique_ptr<Gpu>> Gpu::open(const std::shared_ptr<Driver>& driver, i
     return gpu;
 }
 
-Outcome<Loaded> Gpu::load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const {
-    Loaded out;
+Outcome<LoadedKernel> Gpu::load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const {
+    LoadedKernel out;
     out.plan = plan;
     auto library = Library::load(context_, cubin);
     if (!library) return library.fault();
@@ -66,7 +66,7 @@ Outcome<std::shared_ptr<Buffer>> Gpu::room(std::shared_ptr<Buffer>& buffer, std:
     return grown;
 }
 
-Outcome<void> Gpu::once(const Loaded& kernel, Image& image, std::byte poison, std::vector<std::byte>& after) {
+Outcome<void> Gpu::once(const LoadedKernel& kernel, Image& image, std::byte poison, std::vector<std::byte>& after) {
     const ScopedContext current(*context_);
     if (!current.state()) return current.state();
     const CUstream stream = stream_->handle();
@@ -109,7 +109,7 @@ Outcome<void> Gpu::once(const Loaded& kernel, Image& image, std::byte poison, st
     return {};
 }
 
-Outcome<Launched> Gpu::run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit,
+Outcome<Launched> Gpu::run(const LoadedKernel& kernel, const ir::Specification& specification, const Unit& unit,
                            const Case& c, const std::vector<ir::Argument>& inputs,
                            const std::vector<std::int64_t>& out_shape, int launches) {
     constexpr std::byte first{0x7B}, second{0xA6};

@@ -8,7 +8,7 @@
 namespace cubridge::runtime {
 
 /// A compiled kernel with its plan, loaded.
-struct Loaded {
+struct LoadedKernel {
     std::shared_ptr<Library> library;
     std::vector<Kernel> entries; ///< in the plan's order
     ir::launch::Plan plan;
@@ -24,16 +24,16 @@ class Gpu {
 public:
     static Outcome<std::unique_ptr<Gpu>> open(const std::shared_ptr<Driver>& driver, int ordinal);
 
-    Outcome<Loaded> load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const;
+    Outcome<LoadedKernel> load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const;
     /// Two launches of a case under two poisons, or one. Faults: "launch" where the plan's conditions don't hold, and
     /// those of the driver.
-    Outcome<Launched> run(const Loaded& kernel, const ir::Specification& specification, const Unit& unit, const Case& c,
-                          const std::vector<ir::Argument>& inputs, const std::vector<std::int64_t>& out_shape,
-                          int launches);
+    Outcome<Launched> run(const LoadedKernel& kernel, const ir::Specification& specification, const Unit& unit,
+                          const Case& c, const std::vector<ir::Argument>& inputs,
+                          const std::vector<std::int64_t>& out_shape, int launches);
     const Device& device() const { return context_->device(); }
 
 private:
-    Outcome<void> once(const Loaded& kernel, Image& image, std::byte poison, std::vector<std::byte>& after);
+    Outcome<void> once(const LoadedKernel& kernel, Image& image, std::byte poison, std::vector<std::byte>& after);
     Outcome<std::shared_ptr<Buffer>> room(std::shared_ptr<Buffer>& buffer, std::size_t bytes) const;
 
     std::shared_ptr<Context> context_;

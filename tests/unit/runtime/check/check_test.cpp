@@ -9,7 +9,7 @@ using namespace cubridge::runtime;
 
 namespace {
 
-TEST(Check, EveryBuiltInSpecificationPasses) {
+TEST(NumbersCheck, EveryBuiltInSpecificationPasses) {
     ASSERT_GE(built_in_specifications().size(), 5U);
     for (const BuiltIn& b : built_in_specifications()) {
         SCOPED_TRACE(b.name);
@@ -35,7 +35,7 @@ TEST(Check, EveryBuiltInSpecificationPasses) {
     }
 }
 
-TEST(Check, SizesThatTheTextForbidsAreNotRun) {
+TEST(NumbersCheck, SizesThatTheTextForbidsAreNotRun) {
     ir::Source source;
     source.text = "import torch\n\n\ndef attention(q, k, v):\n    s = torch.softmax(q @ k.transpose(-2, -1), dim=-1)\n "
                   "   w = torch.cat([s[..., :, :3], s[..., :, 3:]], dim=-1)\n    return w @ v\n";

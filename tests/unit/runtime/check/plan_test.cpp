@@ -9,7 +9,7 @@ using namespace cubridge::runtime;
 
 namespace {
 
-class Plan : public ::testing::TestWithParam<const char*> {
+class CasePlan : public ::testing::TestWithParam<const char*> {
 protected:
     CheckPlan make(std::uint64_t seed) const {
         ir::Source source;
@@ -28,7 +28,7 @@ protected:
     }
 };
 
-TEST_P(Plan, HasAtMost40CasesOverEveryGroup) {
+TEST_P(CasePlan, HasAtMost40CasesOverEveryGroup) {
     const CheckPlan plan = make(1);
     EXPECT_LE(plan.cases.size(), 40U);
     EXPECT_GE(plan.cases.size(), 30U);
@@ -52,7 +52,7 @@ TEST_P(Plan, HasAtMost40CasesOverEveryGroup) {
     EXPECT_GE(unlike, 5) << "a square text too, with the rows as the tail";
 }
 
-TEST_P(Plan, IsTheSameForASeed) {
+TEST_P(CasePlan, IsTheSameForASeed) {
     const CheckPlan one = make(7), two = make(7), other = make(8);
     const auto texts = [](const CheckPlan& p) {
         std::vector<std::string> out;
@@ -63,6 +63,6 @@ TEST_P(Plan, IsTheSameForASeed) {
     EXPECT_NE(texts(one), texts(other));
 }
 
-INSTANTIATE_TEST_SUITE_P(BuiltIn, Plan, ::testing::Values("causal", "document", "alibi", "sliding_window"));
+INSTANTIATE_TEST_SUITE_P(BuiltIn, CasePlan, ::testing::Values("causal", "document", "alibi", "sliding_window"));
 
 } // namespace
