@@ -230,7 +230,8 @@ void Resolver::declare() {
             fn.node->span,
             "write def " + state_.function +
                 "(q, k, v, ...); a FlexAttention function takes (score, b, h, q_idx, kv_idx) or (b, h, q_idx, kv_idx)");
-    for (const auto& [name, setting] : state_.source.settings) {
+    for (const auto& setting : state_.source.settings) {
+        const std::string& name = setting.first;
         const bool parameter =
             std::any_of(scalar_.inputs.begin(), scalar_.inputs.end(), [&](const Input& x) { return x.name == name; });
         const Value* g = in.global(name);
@@ -341,6 +342,18 @@ ScalarOutput Resolver::output(const SymbolicTensor& t, std::size_t which) {
              {}, which == 0 ? "return the output as [B, heads, Sq, Dv]" : "");
     if (t.dtype == DType::Bool || is_integer(t.dtype))
         fail("type", std::string("the output is of ") + torch_name(t.dtype) + ", expected a float tensor");
+    if (which == 0) {
+        bool lengths = false; // of keys or queries in the last axis: scores, or a transposed output
+        const auto visit = [&](auto&& self, Expr e) -> void {
+            lengths = lengths || (e->kind == Kind::Dim &&
+                                  (e->number == dims::Sq || e->number == dims::Sk || e->number == dims::vS));
+            for (const Expr a : e->args) self(self, a);
+        };
+        visit(visit, domain_->resolve(t.shape[3]));
+        if (lengths)
+            fail("shape", "the output has the shape " + shape_text() + ", expected [B, heads, Sq, Dv]", {},
+                 "multiply the weights with v");
+    }
     domain_->unify(t.shape[0], scalar_.pool->dim(dims::B), false, "the output's batch");
     domain_->unify(t.shape[2], scalar_.pool->dim(dims::Sq), false, "the output's rows");
     return {t.shape, t.body, t.dtype};
@@ -398,8 +411,7 @@ void Resolver::search() {
                 const Assumptions kept_know = know_;
                 const Guess kept_guess = g;
                 paths_.clear();
-                Assumptions again;
-                again.defined = kept_know.defined;
+                const Assumptions again = kept_know; // with its facts: what is settled is not discovered again
                 if (!trace(typed, again)) paths_ = kept, know_ = kept_know, guess_ = kept_guess;
             }
             return;
