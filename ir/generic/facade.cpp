@@ -15,13 +15,13 @@ Result<GenericKernel> generic_kernel(const Specification& specification, const R
         const Variant* v = specification.variant();
         const bool wants_zero = request.empty_rows == Request::EmptyRows::Zero;
         const bool wants_lse = request.lse != Request::Lse::None && specification.outputs() < 2;
-        if (v && wants_zero) options.row_is_empty = empty_row(*v);
+        if (v && wants_zero) options.row_is_empty = v->row_is_empty;
         if (wants_zero && !options.row_is_empty)
             return Error{"unsupported",
                          "empty rows can be set to zero only where the text is recognised as attention",
                          {},
                          "ask for rows as written; " + specification.no_variant_reason()};
-        if (v && wants_lse) options.lse = natural_lse(*v);
+        if (v && wants_lse) options.lse = v->row_lse;
         if (wants_lse && !options.lse)
             return Error{"unsupported",
                          "the text returns no LSE and has no softmax to take one from",

@@ -41,6 +41,8 @@ void settle(Specification::State& state, const ParseOptions& options) {
             const std::string d = certify_variant(state, variant::expand(s, v, empty), options.seed);
             if (!d.empty()) fail("unsupported", "the recognised form is not the text: " + d);
         }
+        v.row_is_empty = empty_row(v);
+        v.row_lse = natural_lse(v);
         variant::write_text(s, v);
         state.subject = v.text;
         state.variant = std::move(v);
