@@ -194,8 +194,10 @@ void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
         if (!cancelled) counters.add(Counter::adaptations_failed);
         return refuse(slot, job, report);
     }
-    counters.add(report.joined ? Counter::adaptations_joined : Counter::adaptations_ok);
-    if (!report.joined) {
+    // Another process may have published between this one's own look-up and the adapter's.
+    const bool made = report.tier == "made";
+    counters.add(made ? Counter::adaptations_ok : Counter::adaptations_joined);
+    if (made) {
         counters.add(Counter::made_by_generic);
         herald.log(Level::Info,
                    fmt::format("event=adapted key={} variant={} arch={} by={} id={} ms={:.0f}",
