@@ -34,13 +34,13 @@ struct Part {
 struct Variant {
     std::shared_ptr<ExprPool> pool;
     std::vector<Part> parts;
-    Expr out = nullptr;      ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
-    Expr lse = nullptr;      ///< natural log; null: the text returns none. Part n's LSE is the Load of kLse + n
-    std::vector<int> order;  ///< canonical number -> input number
-    std::string text;        ///< "cubridge-variant 1\n..."
+    Expr out = nullptr;          ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
+    Expr lse = nullptr;          ///< natural log; null: the text returns none. Part n's LSE is the Load of kLse + n
+    std::vector<int> order;      ///< canonical number -> input number
+    std::string text;            ///< "cubridge-variant 1\n..."
     Expr row_is_empty = nullptr; ///< Bool over b, h, i: the row keeps no key and has no sink
     Expr row_lse = nullptr;      ///< Real over b, h, i: the LSE of a text that returns none; null: no single softmax
-    std::vector<Fact> facts; ///< beyond the Scalar's: what recognising it took
+    std::vector<Fact> facts;     ///< beyond the Scalar's: what recognising it took
 };
 
 /// Input numbers that stand for values of the Variant itself.

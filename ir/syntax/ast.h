@@ -18,17 +18,20 @@ using NodePtr = std::shared_ptr<const Node>;
 /// What a node is. The comment gives the fields in use; a field that is not named is empty.
 enum class Kind : std::uint8_t {
     // expressions
-    Name,        ///< text
-    Int,         ///< integer
-    Float,       ///< real; `1e3`, `.5`
-    String,      ///< text: the decoded value; adjacent literals are joined
-    True, False, None, Ellipsis,
-    Tuple,       ///< items (also without parentheses)
-    List,        ///< items
-    Unary,       ///< text: "-", "+", "~", "not"; items[0]
-    Binary,      ///< text: + - * / // % ** @ & | ^ << >>; items[0], items[1]
-    BoolOp,      ///< text: "and" or "or"; items, two or more
-    Compare,     ///< operands: items; operators: names ("<", "<=", ">", ">=", "==", "!=", "is", "is not", "in", "not in")
+    Name,   ///< text
+    Int,    ///< integer
+    Float,  ///< real; `1e3`, `.5`
+    String, ///< text: the decoded value; adjacent literals are joined
+    True,
+    False,
+    None,
+    Ellipsis,
+    Tuple,   ///< items (also without parentheses)
+    List,    ///< items
+    Unary,   ///< text: "-", "+", "~", "not"; items[0]
+    Binary,  ///< text: + - * / // % ** @ & | ^ << >>; items[0], items[1]
+    BoolOp,  ///< text: "and" or "or"; items, two or more
+    Compare, ///< operands: items; operators: names ("<", "<=", ">", ">=", "==", "!=", "is", "is not", "in", "not in")
     Conditional, ///< items: value, condition, other
     Call,        ///< items[0] callee, then positional arguments; keywords
     Attribute,   ///< items[0]; text
@@ -41,18 +44,20 @@ enum class Kind : std::uint8_t {
     Dict,        ///< items: key, value, key, value, ...
     FString,     ///< text as written, without quotes; only in `raise`, `assert` and docstrings it means anything
     // statements
-    ExprStmt,    ///< items[0]
-    Assign,      ///< items: targets..., value (a = b = value has three)
-    AugAssign,   ///< text: the operator without "="; items: target, value
-    AnnAssign,   ///< items: target, annotation, value or null
-    Return,      ///< items[0], or null
-    If,          ///< items[0] condition; body; orelse (an elif is an If alone in orelse)
-    For,         ///< items: target, iterable; body; orelse
-    While,       ///< items[0]; body; orelse
-    With,        ///< items: context expressions; names: what each is bound to by `as` ("" for none); body
-    Assert,      ///< items: condition, message or null
-    Raise,       ///< items[0], or null
-    Pass, Break, Continue,
+    ExprStmt,  ///< items[0]
+    Assign,    ///< items: targets..., value (a = b = value has three)
+    AugAssign, ///< text: the operator without "="; items: target, value
+    AnnAssign, ///< items: target, annotation, value or null
+    Return,    ///< items[0], or null
+    If,        ///< items[0] condition; body; orelse (an elif is an If alone in orelse)
+    For,       ///< items: target, iterable; body; orelse
+    While,     ///< items[0]; body; orelse
+    With,      ///< items: context expressions; names: what each is bound to by `as` ("" for none); body
+    Assert,    ///< items: condition, message or null
+    Raise,     ///< items[0], or null
+    Pass,
+    Break,
+    Continue,
     Import,      ///< names: module paths; aliases: `as` names ("" for none)
     ImportFrom,  ///< text: module; names; aliases. `*` is the name "*"
     FunctionDef, ///< text: name; params; body; decorators; items[0]: return annotation or null
@@ -96,11 +101,11 @@ struct Node {
 
 /// Bounds on hostile text. Nothing deeper or longer is ever built.
 struct Limits {
-    std::size_t bytes = 1u << 20;  ///< of source
+    std::size_t bytes = 1u << 20; ///< of source
     std::size_t nodes = 200000;
-    int depth = 100;               ///< nesting of expressions and blocks together
-    int height = 1000;             ///< of the tree, which a + b + ..., a.b.c... and elif chains grow as well: what a recursive
-                                   ///< visitor, the destructor included, has to expect
+    int depth = 100;   ///< nesting of expressions and blocks together
+    int height = 1000; ///< of the tree, which a + b + ..., a.b.c... and elif chains grow as well: what a recursive
+                       ///< visitor, the destructor included, has to expect
 };
 
 /// Parses a whole module. Time and memory are linear in the text; errors are of kind "syntax", "limit" or "encoding".

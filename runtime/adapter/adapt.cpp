@@ -107,7 +107,8 @@ private:
             report_.warnings.push_back(artifact.error().message + "; made again");
             return std::nullopt;
         }
-        if (artifact->plan.abi != ir::abi::kKernelAbi || !binding_of(*artifact, specification_, request_, options_.printer))
+        if (artifact->plan.abi != ir::abi::kKernelAbi ||
+            !binding_of(*artifact, specification_, request_, options_.printer))
             return std::nullopt;
         return std::move(*artifact);
     }

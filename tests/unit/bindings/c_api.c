@@ -15,7 +15,7 @@ static int failures;
     } while (0)
 
 int main(void) {
-    cubridge_context *context = NULL;
+    cubridge_context* context = NULL;
     cubridge_config config = CUBRIDGE_INIT(cubridge_config);
     cubridge_source source = CUBRIDGE_INIT(cubridge_source);
     cubridge_request request = CUBRIDGE_INIT(cubridge_request);

@@ -1,7 +1,7 @@
 // What a plan asks the compiler for: the kernel and its float64 build. Needs NVRTC, no GPU.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/check/kernels.h"
 #include "cubridge/runtime/builtin.h"
+#include "runtime/check/kernels.h"
 #include <gtest/gtest.h>
 
 using namespace cubridge;
