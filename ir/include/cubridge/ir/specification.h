@@ -76,9 +76,14 @@ struct Array {
 using Argument = std::optional<Array>;
 
 struct ParseOptions {
-    int heads = 0;         ///< query heads of the model, for a text that computes with their number; 0: a stand-in of 8
-    bool certify = true;   ///< evaluate text, Scalar and Variant on small shapes and compare; off in benchmarks of parts only
+    int heads = 0; ///< query heads of the model, for a text that computes with their number; 0: a stand-in of 8
+    bool certify =
+        true; ///< evaluate text, Scalar and Variant on small shapes and compare; off in benchmarks of parts only
     std::uint64_t seed = 1;
+    /// Units of work (ir/expr/meter.h) after which the text is refused with "limit": what bounds time. Texts as people
+    /// write them take a hundredth of it.
+    std::uint64_t work = kParseWork;
+    static constexpr std::uint64_t kParseWork = 5'000'000;
 };
 
 struct Scalar;  // ir/spec/scalar.h
@@ -100,18 +105,20 @@ public:
     bool has_variant() const;
     /// Why there is no Variant; empty where there is one.
     const std::string& no_variant_reason() const;
-    /// The inputs that the subject names beyond q, k, v, in its order, as numbers of inputs(): Operands and Bounds only.
-    /// Two texts of one subject may list them differently.
+    /// The inputs that the subject names beyond q, k, v, in its order, as numbers of inputs(): Operands and Bounds
+    /// only. Two texts of one subject may list them differently.
     std::vector<int> order() const;
     const Scalar& scalar() const;
-    const Variant* variant() const; ///< null where there is none
-    int heads() const;              ///< the number of query heads that the text computed with; 0: any
+    const Variant* variant() const;                ///< null where there is none
+    int heads() const;                             ///< the number of query heads that the text computed with; 0: any
+    std::uint64_t work() const;                    ///< units of work that the parse took, see ParseOptions::work
     const std::vector<std::string>& notes() const; ///< what was chosen where several readings fit
-    std::size_t outputs() const;    ///< 1, or 2 with an LSE
+    std::size_t outputs() const;                   ///< 1, or 2 with an LSE
 
-    /// The text itself, followed on arrays in float64: the reference. `inputs` in the order of inputs(). `budget` bounds
-    /// the elements of all temporaries.
-    Result<std::vector<Array>> evaluate(const std::vector<Argument>& inputs, std::int64_t budget = std::int64_t{1} << 28) const;
+    /// The text itself, followed on arrays in float64: the reference. `inputs` in the order of inputs(). `budget`
+    /// bounds the elements of all temporaries.
+    Result<std::vector<Array>> evaluate(const std::vector<Argument>& inputs,
+                                        std::int64_t budget = std::int64_t{1} << 28) const;
     /// The Scalar, on the same inputs.
     Result<std::vector<Array>> evaluate_scalar(const std::vector<Argument>& inputs) const;
 
