@@ -187,6 +187,7 @@ Outcome parse(const std::string& text) {
 
 TEST(Hostile, EndsWithinItsWork) {
     for (const Hostile& h : hostile()) {
+        if (std::getenv("CUBRIDGE_HOSTILE_TIMES")) std::printf("%s\n", h.name), std::fflush(stdout);
         const Outcome o = parse(h.text);
         SCOPED_TRACE(h.name);
         EXPECT_NE(o.kind, "internal") << o.message;
