@@ -153,7 +153,9 @@ public:
         Expr base;
         std::int64_t num, den;
     };
-    Expr product(Type type, std::vector<Power> factors); ///< a constant base is folded into a coefficient
+    /// A constant base is folded into a coefficient. `distribute`: over Int sums; int_mul asks without, of what is too
+    /// long.
+    Expr product(Type type, std::vector<Power> factors, bool distribute = true);
     Expr extremum(Kind min_or_max, std::vector<Expr> x);
 
     /// Reduces `body` over Index(axis), 0 <= value < extent. The result has no Index(axis); others keep their numbers.

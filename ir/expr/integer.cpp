@@ -112,7 +112,7 @@ Expr int_mul(ExprPool& p, Expr a, Expr b) {
             if (x.constant != 0) terms.emplace_back(times(d, x.constant), f);
         return p.isum(times(x.constant, y.constant), std::move(terms));
     }
-    return p.product(Type::Int, {{a, 1, 1}, {b, 1, 1}});
+    return p.product(Type::Int, {{a, 1, 1}, {b, 1, 1}}, false);
 }
 
 bool is_dim(Expr e, int number) {

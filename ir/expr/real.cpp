@@ -96,7 +96,7 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
     return intern(std::move(n));
 }
 
-Expr ExprPool::product(Type type, std::vector<Power> factors) {
+Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
     double coefficient = 1;
     std::int64_t whole = 1;
     std::vector<Power> flat;
@@ -147,7 +147,7 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
     };
     for (const Power& f : factors) push(push, f);
     meter_.spend(flat.size());
-    if (type == Type::Int &&
+    if (type == Type::Int && distribute &&
         std::any_of(flat.begin(), flat.end(), [](const Power& f) { return f.base->kind == Kind::Sum; })) {
         Expr r = integer(whole); // a sum came in: distribute as int_mul does
         for (const Power& f : flat)
@@ -185,7 +185,7 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
                     again.push_back({n.args[m], n.num[m] - (m == g || m == k ? 1 : 0), 1});
                 again.push_back({dim(dims::Hq), 1, 1});
                 again.push_back({integer(whole), 1, 1});
-                return product(Type::Int, std::move(again));
+                return product(Type::Int, std::move(again), distribute);
             }
         }
         if (n.args.empty()) return integer(whole);

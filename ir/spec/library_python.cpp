@@ -189,6 +189,8 @@ Value round_number(Interpreter& in, Args& a) {
 Value slice(Interpreter& in, Args& a) {
     const Values x = *a[0].as<Sequence>().items;
     if (x.empty() || x.size() > 3) fail("type", "slice() takes one to three arguments", in.span());
+    for (const Value& v : x)
+        if (!v.none() && !v.number()) a.wrong(0, "integers");
     auto p = std::make_shared<std::array<Value, 3>>();
     if (x.size() == 1)
         (*p)[1] = x[0];

@@ -81,9 +81,9 @@ struct ParseOptions {
         true; ///< evaluate text, Scalar and Variant on small shapes and compare; off in benchmarks of parts only
     std::uint64_t seed = 1;
     /// Units of work (ir/expr/meter.h) after which the text is refused with "limit": what bounds time. Texts as people
-    /// write them take a hundredth of it.
+    /// write them take a sixteenth of it at most.
     std::uint64_t work = kParseWork;
-    static constexpr std::uint64_t kParseWork = 5'000'000;
+    static constexpr std::uint64_t kParseWork = 2'500'000;
 };
 
 struct Scalar;  // ir/spec/scalar.h

@@ -114,14 +114,14 @@ std::vector<Hostile> hostile() {
         {"huge range",
          attention("", "    for i in range(-9223372036854775807 - 1, 9223372036854775807, 3):\n        s = s + i\n")},
         {"huge step", attention("", "    for i in range(9223372036854775807, -9223372036854775807 - 1, "
-                                    "-9223372036854775807 - 1):\n        s = s + i\n")},
+                                    "-9223372036854775807 - 1):\n        s = s + i % 2\n")},
         {"huge slice step", attention("", "    x = [1, 2, 3][1::9223372036854775807]\n    s = s + x[0]\n")},
         {"huge arange", attention("", "    s = s + torch.arange(1 << 30 if False else 1000000000)[0]\n")},
         {"huge tensors",
          attention("",
                    "    s = s + torch.ones(2000, 2000, dtype=torch.float32).matmul(torch.ones(2000, 2000))[0, 0]\n")},
         {"table by table",
-         attention("", "    x = torch.arange(1500)\n    y = (x[:, None] * x[None, :]).sum()\n    s = s + y\n")},
+         attention("", "    x = torch.arange(1500)\n    y = (x[:, None] * x[None, :]).sum()\n    s = s + y % 2\n")},
         {"list repeated", attention("", "    x = [1, 2, 3, 4] * 4611686018427387904\n    s = s + len(x)\n")},
         {"list doubled",
          attention("", "    x = [1]\n    for i in range(60):\n        x = x + x\n    s = s + len(x)\n")},
@@ -187,7 +187,6 @@ Outcome parse(const std::string& text) {
 
 TEST(Hostile, EndsWithinItsWork) {
     for (const Hostile& h : hostile()) {
-        if (std::getenv("CUBRIDGE_HOSTILE_TIMES")) std::printf("%s\n", h.name), std::fflush(stdout);
         const Outcome o = parse(h.text);
         SCOPED_TRACE(h.name);
         EXPECT_NE(o.kind, "internal") << o.message;
