@@ -8,10 +8,10 @@
 namespace cubridge::ir {
 
 namespace {
-constexpr double kMaxElements = 1 << 25;
+constexpr double kMaxElements = 1 << 25, kMaxMetered = 1 << 24;
 }
 
-Evaluator::Array Evaluator::blank(std::uint64_t free) const {
+Evaluator::Array Evaluator::blank(std::uint64_t free) {
     Array a;
     double n = 1;
     for (int v = 0; v < 64; ++v) {
@@ -20,7 +20,10 @@ Evaluator::Array Evaluator::blank(std::uint64_t free) const {
         a.extents.push_back(extent_of(v));
         n *= static_cast<double>(a.extents.back());
     }
-    if (n > kMaxElements) fail("limit", "an expression has too many values to be evaluated", {}, "use smaller sizes");
+    elements_ += n;
+    if (n > kMaxElements || (meter_ && elements_ > kMaxMetered))
+        fail("limit", "an expression has too many values to be evaluated", {}, "use smaller sizes");
+    if (meter_) meter_->spend(4 + static_cast<std::uint64_t>(n) / 16);
     a.data.resize(static_cast<std::size_t>(n));
     return a;
 }
@@ -93,9 +96,12 @@ Evaluator::Array Evaluator::make(Expr e) {
         const double n = value(e->args[1]);
         const auto v = static_cast<std::size_t>(kMaxIndex + e->number);
         const std::int64_t saved = extents_[v];
-        extents_[v] = std::max<std::int64_t>(0, static_cast<std::int64_t>(n));
-        const Array body = array(e->args[0]);
+        extents_[v] = static_cast<std::int64_t>(n > 0 ? std::min(n, 1e15) : 0);
+        const Array& body = array(e->args[0]);
         Array out = blank(e->free);
+        if (meter_)
+            meter_->spend(static_cast<std::uint64_t>(static_cast<double>(out.data.size()) *
+                                                     static_cast<double>(extents_[v]) / 32));
         double start = 0;
         switch (e->reduce) {
         case ReduceOp::Max: start = -std::numeric_limits<double>::infinity(); break;

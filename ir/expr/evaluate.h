@@ -20,7 +20,9 @@ struct Environment {
 
 class Evaluator {
 public:
-    Evaluator(const ExprPool& pool, const Environment& environment) : pool_(pool), env_(environment) {}
+    /// `meter`, if any, counts elements; with one, all arrays together have no more than 2^24 elements.
+    Evaluator(const ExprPool& pool, const Environment& environment, Meter* meter = nullptr)
+        : pool_(pool), env_(environment), meter_(meter) {}
 
     /// Values of `e` over Index(0) < extents[0], ..., row major; integers and booleans as doubles. Throws Failure:
     /// "limit" where an intermediate array would have more than 2^25 elements, "internal" for an unknown leaf.
@@ -36,12 +38,14 @@ private:
     };
     const Array& array(Expr e);
     Array make(Expr e);
-    Array blank(std::uint64_t free) const;
+    Array blank(std::uint64_t free);
     template <class F> void fill(Array& out, const std::vector<const Array*>& from, F f) const;
     std::int64_t extent_of(int variable) const { return extents_[static_cast<std::size_t>(variable)]; }
 
     const ExprPool& pool_;
     const Environment& env_;
+    Meter* meter_;
+    double elements_ = 0;
     std::vector<std::int64_t> extents_ = std::vector<std::int64_t>(64, 0);
     std::map<std::pair<Expr, std::vector<std::int64_t>>, Array> done_;
 };

@@ -11,6 +11,7 @@
 // Ownership: nodes live in their ExprPool and die with it; handles are plain pointers. A pool is used by one thread at
 // a time; nodes are immutable and may be read by all. SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "ir/expr/meter.h"
 #include "ir/expr/ops.h"
 #include <cstdint>
 #include <deque>
@@ -152,7 +153,9 @@ public:
         Expr base;
         std::int64_t num, den;
     };
-    Expr product(Type type, std::vector<Power> factors); ///< a constant base is folded into a coefficient
+    /// A constant base is folded into a coefficient. `distribute`: over Int sums; int_mul asks without, of what is too
+    /// long.
+    Expr product(Type type, std::vector<Power> factors, bool distribute = true);
     Expr extremum(Kind min_or_max, std::vector<Expr> x);
 
     /// Reduces `body` over Index(axis), 0 <= value < extent. The result has no Index(axis); others keep their numbers.
@@ -171,6 +174,8 @@ public:
     std::size_t size() const { return nodes_.size(); }
     /// More nodes than this is a Failure of kind "limit" (hostile text).
     void set_limit(std::size_t nodes) { limit_ = nodes; }
+    /// Counts the nodes asked for, with their children, and the nodes that rewriting looks at.
+    Meter& meter() { return meter_; }
 
     /// Hash-conses a node as it is, without normalising. For the constructors of ir/expr only.
     Expr intern(ExprNode node);
@@ -181,6 +186,7 @@ private:
     std::unordered_multimap<std::size_t, Expr> byhash_;
     std::vector<ConstTable> tables_;
     std::size_t limit_ = 400000;
+    Meter meter_;
 };
 
 /// Scalars of PyTorch's default behaviour that the constructors need: Python's // and % on integers; a divisor of 0

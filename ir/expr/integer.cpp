@@ -14,13 +14,13 @@ namespace {
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
     std::int64_t r = 0;
-    if (__builtin_mul_overflow(a, b, &r)) overflow();
+    if (__builtin_mul_overflow(a, b, &r) || r == INT64_MIN) overflow(); // so that any coefficient can be negated
     return r;
 }
 
 std::int64_t plus(std::int64_t a, std::int64_t b) {
     std::int64_t r = 0;
-    if (__builtin_add_overflow(a, b, &r)) overflow();
+    if (__builtin_add_overflow(a, b, &r) || r == INT64_MIN) overflow();
     return r;
 }
 
@@ -67,6 +67,7 @@ Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, E
         for (const auto& [d, t] : x.terms) rest.emplace_back(times(c, d), t);
         return isum(plus(constant, times(c, x.constant)), std::move(rest));
     }
+    meter_.spend(flat.size());
     std::sort(flat.begin(), flat.end(), [](const auto& a, const auto& b) { return a.second->id < b.second->id; });
     ExprNode n{.kind = Kind::Sum, .type = Type::Int};
     n.integer = constant;
@@ -111,7 +112,7 @@ Expr int_mul(ExprPool& p, Expr a, Expr b) {
             if (x.constant != 0) terms.emplace_back(times(d, x.constant), f);
         return p.isum(times(x.constant, y.constant), std::move(terms));
     }
-    return p.product(Type::Int, {{a, 1, 1}, {b, 1, 1}});
+    return p.product(Type::Int, {{a, 1, 1}, {b, 1, 1}}, false);
 }
 
 bool is_dim(Expr e, int number) {
@@ -228,7 +229,7 @@ Expr int_compare(ExprPool& p, Op op, Expr e) {
     if (s.terms.size() == 1) { // of a truth value, or of a choice between constants
         const auto [c, t] = s.terms[0];
         const auto holds = [&, &c = c](std::int64_t v) {
-            return p.boolean(op == Op::Le ? c * v + s.constant <= 0 : c * v + s.constant == 0);
+            return p.boolean(op == Op::Le ? plus(times(c, v), s.constant) <= 0 : plus(times(c, v), s.constant) == 0);
         };
         if (t->kind == Kind::Cast && t->args[0]->type == Type::Bool) return p.select(t->args[0], holds(1), holds(0));
         if (t->kind == Kind::Select && is_const(t->args[1]) && is_const(t->args[2]))
@@ -239,7 +240,7 @@ Expr int_compare(ExprPool& p, Op op, Expr e) {
     if (op == Op::Eq && s.constant % g != 0) return p.boolean(false);
     const std::int64_t sign = op == Op::Eq && s.terms[0].first < 0 ? -1 : 1;
     for (auto& [k, x] : s.terms) k = k / g * sign;
-    const std::int64_t constant = op == Op::Eq ? s.constant / g * sign : -floor_div(-s.constant, g);
+    const std::int64_t constant = op == Op::Eq ? s.constant / g * sign : -floor_div(times(-1, s.constant), g);
     return build_compare(p, op, p.isum(constant, std::move(s.terms)), nullptr);
 }
 
@@ -254,6 +255,7 @@ Expr ExprPool::extremum(Kind kind, std::vector<Expr> x) {
         else
             flat.push_back(e);
     }
+    meter_.spend(flat.size());
     const auto better = [kind](double a, double b) { return kind == Kind::Max ? a > b : a < b; };
     std::vector<Expr> kept;
     Expr constant = nullptr;

@@ -33,6 +33,7 @@ Expr ExprPool::logic(Kind kind, std::vector<Expr> x) {
         else
             flat.push_back(e);
     }
+    meter_.spend(flat.size());
     std::sort(flat.begin(), flat.end(), [](Expr a, Expr b) { return a->id < b->id; });
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     std::vector<Expr> kept;
@@ -43,14 +44,20 @@ Expr ExprPool::logic(Kind kind, std::vector<Expr> x) {
         }
         kept.push_back(e);
     }
+    meter_.spend(kept.size() * kept.size() / 16);
     for (const Expr e : kept) // of atoms only: negating a whole tree here would take exponential time
         if (e->kind != Kind::And && e->kind != Kind::Or && contains(kept, logical_not(e))) return boolean(!conjunction);
     const Kind inner = conjunction ? Kind::Or : Kind::And;
     std::vector<Expr> absorbed; // a or (a and b) is a
     constexpr std::size_t kMaxQuadratic = 64;
+    const auto implies = [&](Expr e, Expr o) {
+        if (o == e || e->kind != inner) return false;
+        meter_.spend(1 + o->args.size() * e->args.size() / 16);
+        return implies_by_parts(e, o, inner);
+    };
     for (const Expr e : kept)
         if (kept.size() > kMaxQuadratic ||
-            std::none_of(kept.begin(), kept.end(), [&](Expr o) { return o != e && implies_by_parts(e, o, inner); }))
+            std::none_of(kept.begin(), kept.end(), [&](Expr o) { return implies(e, o); }))
             absorbed.push_back(e);
     if (absorbed.empty()) return boolean(conjunction);
     if (absorbed.size() == 1) return absorbed[0];
@@ -69,6 +76,7 @@ Expr ExprPool::logical_or(std::vector<Expr> x) {
 namespace detail {
 
 Expr negate(ExprPool& p, Expr e) {
+    p.meter().spend(1);
     switch (e->kind) {
     case Kind::Const: return p.boolean(e->integer == 0);
     case Kind::Not: return e->args[0];

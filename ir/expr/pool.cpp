@@ -47,6 +47,7 @@ bool same(const ExprNode& a, const ExprNode& b) {
 ExprPool::ExprPool() = default;
 
 Expr ExprPool::intern(ExprNode node) {
+    meter_.spend(1 + node.args.size());
     node.hash = hash_of(node);
     const auto [begin, end] = byhash_.equal_range(node.hash);
     for (auto it = begin; it != end; ++it)

@@ -10,6 +10,8 @@ namespace cubridge::ir {
 
 namespace {
 
+constexpr std::int64_t kMaxPower = std::int64_t{1} << 20; // products of three of them fit 64 bits
+
 bool finite_integer(double v) {
     return std::floor(v) == v && std::fabs(v) < 2147483648.0;
 }
@@ -42,6 +44,7 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
             push(c, e);
         }
     }
+    meter_.spend(flat.size());
     // Integers that were cast add up exactly: one cast of their sum, the constant with it where it is whole.
     std::vector<std::pair<std::int64_t, Expr>> whole;
     std::vector<std::pair<double, Expr>> rest;
@@ -93,18 +96,23 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
     return intern(std::move(n));
 }
 
-Expr ExprPool::product(Type type, std::vector<Power> factors) {
+Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
     double coefficient = 1;
     std::int64_t whole = 1;
     std::vector<Power> flat;
+    const auto check = [](std::int64_t n) { // powers of powers
+        if (n > kMaxPower || n < -kMaxPower) fail("limit", "a power is too large", {}, "use smaller powers");
+    };
     const auto push = [&](auto&& self, Power f) -> void {
         if (f.num == 0) return;
+        check(f.num), check(f.den);
         const std::int64_t g = std::gcd(f.num, f.den);
         f.num /= g, f.den /= g;
         const Expr e = f.base;
         if (type == Type::Int) {
             if (is_const(e)) {
-                for (std::int64_t k = 0; k < f.num; ++k)
+                // 0, 1 and -1 go round, all others end at 64 bits
+                for (std::int64_t k = 0; k < (f.num > 64 ? 64 + f.num % 2 : f.num); ++k)
                     if (__builtin_mul_overflow(whole, e->integer, &whole))
                         fail("limit", "an integer constant does not fit 64 bits", {}, "use smaller constants");
             } else if (e->kind == Kind::Product) {
@@ -138,7 +146,8 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
         }
     };
     for (const Power& f : factors) push(push, f);
-    if (type == Type::Int &&
+    meter_.spend(flat.size());
+    if (type == Type::Int && distribute &&
         std::any_of(flat.begin(), flat.end(), [](const Power& f) { return f.base->kind == Kind::Sum; })) {
         Expr r = integer(whole); // a sum came in: distribute as int_mul does
         for (const Power& f : flat)
@@ -157,6 +166,7 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
             if (type == Type::Int || (like && !roots) || is_positive_size(f.base)) {
                 const std::int64_t g = num == 0 ? 1 : std::gcd(num, den);
                 n.num.back() = num / g, n.den.back() = den / g;
+                check(n.num.back()), check(n.den.back());
                 if (num == 0) n.args.pop_back(), n.num.pop_back(), n.den.pop_back();
                 continue;
             }
@@ -175,7 +185,7 @@ Expr ExprPool::product(Type type, std::vector<Power> factors) {
                     again.push_back({n.args[m], n.num[m] - (m == g || m == k ? 1 : 0), 1});
                 again.push_back({dim(dims::Hq), 1, 1});
                 again.push_back({integer(whole), 1, 1});
-                return product(Type::Int, std::move(again));
+                return product(Type::Int, std::move(again), distribute);
             }
         }
         if (n.args.empty()) return integer(whole);

@@ -56,6 +56,7 @@ Expr ExprPool::with_args(Expr e, std::vector<Expr> args) {
 Expr ExprPool::rewrite(Expr root, const std::function<Expr(Expr)>& f) {
     std::unordered_map<Expr, Expr> done;
     const auto visit = [&](auto&& self, Expr e) -> Expr {
+        meter_.spend(1);
         if (const auto it = done.find(e); it != done.end()) return it->second;
         Expr r = e;
         if (!e->args.empty()) {
@@ -77,6 +78,7 @@ namespace {
 template <class Leaf> Expr replace(ExprPool& p, Expr root, std::uint64_t bits, const Leaf& leaf) {
     std::unordered_map<Expr, Expr> done;
     const auto visit = [&](auto&& self, Expr e) -> Expr {
+        p.meter().spend(1);
         if ((e->free & bits) == 0) return e;
         if (e->kind == Kind::Index || e->kind == Kind::Bound) return leaf(e);
         if (const auto it = done.find(e); it != done.end()) return it->second;

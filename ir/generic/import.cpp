@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/generic/import.h"
+#include <algorithm>
 
 namespace cubridge::ir::generic {
 namespace {
@@ -11,10 +12,13 @@ int variable_of(int bound) {
 }
 
 bool contains(Expr e, int dim) {
-    if (e->kind == Kind::Dim && e->number == dim) return true;
-    for (const Expr a : e->args)
-        if (contains(a, dim)) return true;
-    return false;
+    std::unordered_set<Expr> seen;
+    const auto visit = [&](auto&& self, Expr x) -> bool {
+        if (!seen.insert(x).second) return false;
+        if (x->kind == Kind::Dim && x->number == dim) return true;
+        return std::any_of(x->args.begin(), x->args.end(), [&](Expr a) { return self(self, a); });
+    };
+    return visit(visit, e);
 }
 
 } // namespace

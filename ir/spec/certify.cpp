@@ -51,10 +51,11 @@ std::vector<Case> cases_of(const Specification::State& state, std::uint64_t seed
     for (const auto& sizes : all) {
         if (static_cast<int>(out.size()) >= kShapes) break;
         for (int attempt = 0; attempt < 4; ++attempt) {
-            Case c{
-                sizes,
-                random_inputs(state.scalar, sizes, seed * 977 + out.size() * 31 + static_cast<std::uint64_t>(attempt)),
-                {}};
+            Case c{sizes,
+                   random_inputs(state.scalar, sizes,
+                                 seed * 977 + out.size() * 31 + static_cast<std::uint64_t>(attempt),
+                                 &state.scalar.pool->meter()),
+                   {}};
             for (std::size_t k = 0; attempt > 0 && k < c.inputs.size(); ++k) {
                 const Input& x = state.scalar.inputs[k];
                 if (!c.inputs[k] || x.role == Input::Role::Query || x.role == Input::Role::Key ||
@@ -65,7 +66,7 @@ std::vector<Case> cases_of(const Specification::State& state, std::uint64_t seed
                     for (double& v : c.inputs[k]->values) v = attempt == 2 ? std::fmod(v, 2) : 0;
             }
             try {
-                c.text = evaluate_text(state, c.inputs, std::int64_t{1} << 22);
+                c.text = evaluate_text(state, c.inputs, std::int64_t{1} << 22, &state.scalar.pool->meter());
                 out.push_back(std::move(c));
                 break;
             } catch (const Failure& f) {
@@ -85,7 +86,8 @@ std::vector<Case> cases_of(const Specification::State& state, std::uint64_t seed
 int certify_scalar(const Specification::State& state, std::uint64_t seed) {
     const auto cases = cases_of(state, seed);
     for (const Case& c : cases) {
-        const std::string d = difference(c.text, evaluate_outputs(state.scalar, state.scalar.out, c.inputs), false);
+        const std::string d = difference(
+            c.text, evaluate_outputs(state.scalar, state.scalar.out, c.inputs, &state.scalar.pool->meter()), false);
         if (!d.empty())
             fail("internal", "the text was misunderstood: at " + describe(c.sizes) + " " + d, {},
                  "please report the text; it is refused, not miscompiled");
@@ -98,7 +100,8 @@ std::string certify_variant(const Specification::State& state, const std::vector
     for (const Case& c : cases_of(state, seed)) {
         // without any key at all a text may divide by their number
         const std::string d =
-            difference(c.text, evaluate_outputs(state.scalar, out, c.inputs), c.sizes.at(dims::Sk) == 0);
+            difference(c.text, evaluate_outputs(state.scalar, out, c.inputs, &state.scalar.pool->meter()),
+                       c.sizes.at(dims::Sk) == 0);
         if (!d.empty()) return "at " + describe(c.sizes) + " " + d;
     }
     return "";
@@ -113,20 +116,23 @@ std::optional<Part::Empty> find_empty(const Specification::State& state, const V
     for (std::uint64_t seed = 1; seed <= 12; ++seed)
         for (const auto& sizes : small_sizes(state.scalar, seed)) {
             if (sizes.at(dims::Sk) == 0) continue;
-            auto inputs = random_inputs(state.scalar, sizes, seed * 131);
+            auto inputs = random_inputs(state.scalar, sizes, seed * 131, &state.scalar.pool->meter());
             for (std::size_t k = 0; k < inputs.size(); ++k) // small windows and lengths leave rows empty
                 if (inputs[k] && k >= 3 && !is_float(state.scalar.inputs[k].dtype) && seed % 2 == 0)
                     for (double& x : inputs[k]->values) x = std::fmod(x, 2);
-            const auto empty = evaluate_outputs(state.scalar, ask, inputs)[0].values;
+            const auto empty = evaluate_outputs(state.scalar, ask, inputs, &state.scalar.pool->meter())[0].values;
             if (std::none_of(empty.begin(), empty.end(), [](double x) { return x != 0; })) continue;
             std::vector<Array> text;
             try {
-                text = evaluate_text(state, inputs, std::int64_t{1} << 22);
+                text = evaluate_text(state, inputs, std::int64_t{1} << 22, &state.scalar.pool->meter());
             } catch (const Failure&) {
                 continue;
             }
             for (const auto e : candidates)
-                if (difference(text, evaluate_outputs(state.scalar, variant::expand(state.scalar, v, e), inputs), false)
+                if (difference(text,
+                               evaluate_outputs(state.scalar, variant::expand(state.scalar, v, e), inputs,
+                                                &state.scalar.pool->meter()),
+                               false)
                         .empty())
                     return e;
             return std::nullopt;

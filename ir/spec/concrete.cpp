@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/concrete.h"
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace cubridge::ir::spec {
 
@@ -26,15 +28,20 @@ std::vector<tensor::Tensor> all(const std::vector<TensorRef>& x) {
 } // namespace
 
 TensorRef ConcreteDomain::make(tensor::Tensor t) {
+    charge(static_cast<double>(t.size()));
     left_ -= t.size();
-    if (left_ < 0)
-        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
-             "use smaller sizes or fewer temporaries");
+    if (meter_) meter_->spend(1 + static_cast<std::uint64_t>(t.size()) / 16);
     auto r = std::make_shared<ConcreteTensor>();
     r->dtype = t.dtype;
     r->scalar = t.scalar;
     r->t = std::move(t);
     return r;
+}
+
+void ConcreteDomain::charge(double elements) {
+    if (elements > static_cast<double>(left_))
+        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
+             "use smaller sizes or fewer temporaries");
 }
 
 tensor::Shape ConcreteDomain::sizes_of(const Values& sizes) {
@@ -45,9 +52,7 @@ tensor::Shape ConcreteDomain::sizes_of(const Values& sizes) {
         out.push_back(v.as<std::int64_t>());
         total *= std::max(1.0, static_cast<double>(v.as<std::int64_t>()));
     }
-    if (total > static_cast<double>(left_))
-        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
-             "use smaller sizes or fewer temporaries");
+    charge(total);
     return out;
 }
 
@@ -121,9 +126,7 @@ TensorRef ConcreteDomain::apply(Op op, const std::vector<TensorRef>& x) {
             if (at(t).shape.size() >= k) s = std::max(s, at(t).shape[at(t).shape.size() - k]);
         total *= static_cast<double>(s);
     }
-    if (total > static_cast<double>(left_))
-        fail("limit", "the text makes tensors of more elements than can be evaluated", {},
-             "use smaller sizes or fewer temporaries");
+    charge(total);
     return make(tensor::apply(op, all(x)));
 }
 
@@ -155,6 +158,9 @@ TensorRef ConcreteDomain::flip(const TensorRef& t, int dim) {
     return make(tensor::flip(at(t), dim));
 }
 TensorRef ConcreteDomain::concat(const std::vector<TensorRef>& x, int dim) {
+    double total = 0;
+    for (const auto& t : x) total += static_cast<double>(at(t).size());
+    charge(total);
     return make(tensor::concat(all(x), dim));
 }
 
@@ -166,6 +172,21 @@ TensorRef ConcreteDomain::repeat_interleave(const TensorRef& t, const Value& tim
 
 TensorRef ConcreteDomain::gather(const TensorRef& t, const std::vector<TensorRef>& where) {
     std::vector<std::optional<tensor::Tensor>> index;
+    double total = 1;                           // at most: the positions' broadcast by what is not indexed
+    std::map<std::size_t, std::int64_t> common; // by axis from the last
+    for (std::size_t k = 0; k < at(t).shape.size(); ++k) {
+        if (k >= where.size() || !where[k]) {
+            total *= static_cast<double>(at(t).shape[k]);
+            continue;
+        }
+        const auto& s = at(where[k]).shape;
+        for (std::size_t m = 0; m < s.size(); ++m) {
+            std::int64_t& size = common.try_emplace(s.size() - m, 1).first->second;
+            size = std::max(size, s[m]);
+        }
+    }
+    for (const auto& [axis, size] : common) total *= static_cast<double>(size);
+    charge(total);
     for (const auto& w : where) index.push_back(w ? std::optional(at(w)) : std::nullopt);
     return make(tensor::gather(at(t), index));
 }
@@ -217,6 +238,18 @@ TensorRef ConcreteDomain::contract(const std::vector<TensorRef>& x, const std::v
             fail("type",
                  std::string("a product of tensors of ") + torch_name(x[0]->dtype) + " and " + torch_name(t->dtype), {},
                  "convert one with .float() or .to(other.dtype)");
+    // Operands are joined from the left: no step takes more products than all labels have positions.
+    std::map<int, std::int64_t> size;
+    for (std::size_t k = 0; k < x.size(); ++k)
+        for (std::size_t m = 0; m < labels[k].size() && m < at(x[k]).shape.size(); ++m) {
+            std::int64_t& s = size.try_emplace(labels[k][m], 1).first->second;
+            s = std::max(s, at(x[k]).shape[m]);
+        }
+    double products = 1;
+    for (const auto& [label, s] : size) products *= static_cast<double>(s);
+    charge(products / 16);
+    left_ -= static_cast<std::int64_t>(products / 16);
+    if (meter_) meter_->spend(static_cast<std::uint64_t>(products / 64));
     return make(tensor::contract(all(x), labels, out));
 }
 

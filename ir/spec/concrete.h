@@ -12,11 +12,14 @@ struct ConcreteTensor final : TensorBase {
 class ConcreteDomain final : public Domain {
 public:
     /// `budget` bounds the elements that one run may make in all; more is a Failure of kind "limit".
-    explicit ConcreteDomain(std::int64_t budget = std::int64_t{1} << 26) : left_(budget) {}
+    /// `meter`, if any, counts elements and steps.
+    explicit ConcreteDomain(std::int64_t budget = std::int64_t{1} << 26, Meter* meter = nullptr)
+        : left_(budget), meter_(meter) {}
 
     TensorRef make(tensor::Tensor t);
     static const tensor::Tensor& at(const TensorRef& t) { return static_cast<const ConcreteTensor&>(*t).t; }
 
+    Meter* meter() override { return meter_; }
     Value number(Op op, std::span<const Value> x) override;
     Value to_int(const Value& v) override { return v; }
     Value to_float(const Value& v) override { return v; }
@@ -52,7 +55,9 @@ public:
 
 private:
     tensor::Shape sizes_of(const Values& sizes);
+    void charge(double elements); ///< before anything of that size is made
     std::int64_t left_;
+    Meter* meter_;
 };
 
 } // namespace cubridge::ir::spec

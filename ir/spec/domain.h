@@ -14,6 +14,8 @@ namespace cubridge::ir::spec {
 class Domain {
 public:
     virtual ~Domain() = default;
+    /// What counts the steps of the run beside the interpreter's own bound; null: nothing does.
+    virtual Meter* meter() { return nullptr; }
 
     // Python numbers of which at least one is an Expr.
     virtual Value number(Op op, std::span<const Value> x) = 0;

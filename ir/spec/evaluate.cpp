@@ -204,6 +204,7 @@ bool Interpreter::truth(const Value& v) {
 
 std::vector<Value> Interpreter::iterate(const Value& v) {
     if (v.is<Sequence>()) {
+        step(v.as<Sequence>().items->size());
         for (const Value& i : *v.as<Sequence>().items) fresh(i, "an element");
         return *v.as<Sequence>().items;
     }
@@ -212,7 +213,7 @@ std::vector<Value> Interpreter::iterate(const Value& v) {
         if (sizes.empty()) fail("shape", "a tensor of rank 0 cannot be iterated over", span_);
         const std::int64_t n = sizes[0].is<std::int64_t>() ? sizes[0].as<std::int64_t>()
                                                            : domain_.require_int(sizes[0], "a loop over a tensor");
-        if (n > 100000) fail("limit", "a loop over more than 100000 elements", span_, "use whole-tensor operations");
+        list_size(static_cast<std::size_t>(std::max<std::int64_t>(0, n)));
         Values items;
         for (std::int64_t k = 0; k < n; ++k) {
             items.push_back(domain_.select(v.as<TensorRef>(), 0, k));

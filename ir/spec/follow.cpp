@@ -123,8 +123,8 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
 }
 
 std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
-                                 std::int64_t budget) {
-    ConcreteDomain domain(budget);
+                                 std::int64_t budget, Meter* meter) {
+    ConcreteDomain domain(budget, meter);
     const auto value = [&](std::size_t k) -> Value {
         const Input& x = state.scalar.inputs[k];
         if (x.fate == Input::Fate::Absent) return Value();

@@ -36,9 +36,11 @@ Value Interpreter::subscript(const Value& object, const Value& index) {
     const std::int64_t start = p[0].none() ? (step > 0 ? 0 : n - 1) : clip(known(p[0], 0));
     const std::int64_t stop = p[1].none() ? (step > 0 ? n : -1) : clip(known(p[1], 0));
     Values out;
-    for (std::int64_t k = start; step > 0 ? k < stop : k > stop; k += step)
+    const std::int64_t by = std::clamp<std::int64_t>(step, -n - 1, n + 1);
+    for (std::int64_t k = start; by > 0 ? k < stop : k > stop; k += by)
         out.push_back((*s.items)[static_cast<std::size_t>(k)]);
-    return Sequence{std::make_shared<Values>(std::move(out)), s.tuple};
+    this->step(out.size());
+    return Sequence{make_items(std::move(out)), s.tuple};
 }
 
 Value Interpreter::index_tensor(const TensorRef& source, const Value& index) {

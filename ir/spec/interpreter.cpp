@@ -34,13 +34,6 @@ bool is_known_module(const std::string& path) {
 
 } // namespace
 
-Value make_tuple(Values items) {
-    return Sequence{std::make_shared<Values>(std::move(items)), true};
-}
-Value make_list(Values items) {
-    return Sequence{std::make_shared<Values>(std::move(items)), false};
-}
-
 std::string kind_of(const Value& v) {
     struct Name {
         std::string operator()(const NoneValue&) const { return "None"; }
@@ -73,10 +66,24 @@ Scope& Interpreter::new_scope(Scope* parent) {
     return scopes_.back();
 }
 
-void Interpreter::step() {
-    if (++steps_ > kMaxSteps)
+void Interpreter::step(std::size_t n) {
+    if (Meter* m = domain_.meter()) m->spend(n);
+    steps_ += n;
+    if (steps_ > kMaxSteps)
         fail("limit", "following the text takes more than a million steps", span_,
              "write loops over elements as whole-tensor operations");
+}
+
+void Interpreter::list_size(std::size_t n) {
+    if (n > 100000) fail("limit", "a list of more than 100000 elements", span_, "use whole-tensor operations");
+    step(n);
+}
+
+void Interpreter::put_in(const Values& list, const Value& v) {
+    std::size_t looked_at = 0;
+    const bool within = holds(v, list, looked_at);
+    step(looked_at);
+    if (within) fail("unsupported", "a list that holds itself", span_);
 }
 
 const Value* Interpreter::global(const std::string& name) const {
@@ -225,7 +232,7 @@ Value Interpreter::function(const Node& def, Scope& scope) {
                      "rename one");
         fallbacks.push_back(def.params[k].fallback ? evaluate(*def.params[k].fallback, scope) : Value());
     }
-    return FunctionValue{&def, &scope, std::make_shared<const Values>(std::move(fallbacks))};
+    return FunctionValue{&def, &scope, make_items(std::move(fallbacks))};
 }
 
 void Interpreter::assign(const Node& target, Value v, Scope& scope) {
@@ -292,7 +299,10 @@ TensorRef Interpreter::succeed(const TensorRef& t, TensorRef next) {
 // `v` was made from `t` without a copy.
 void Interpreter::share(const TensorRef& t, const Value& v) {
     if (v.is<Sequence>())
-        for (const Value& i : *v.as<Sequence>().items) share(t, i);
+        nested([&] {
+            step(v.as<Sequence>().items->size());
+            for (const Value& i : *v.as<Sequence>().items) share(t, i);
+        });
     if (!v.is<TensorRef>() || v.as<TensorRef>() == t) return;
     if (!t->memory) t->memory = std::make_shared<int>(0), t->version = 0;
     v.as<TensorRef>()->memory = t->memory;
@@ -322,6 +332,7 @@ void Interpreter::assign_item(const Node& target, const Value& v, Scope& scope) 
         if (k < 0) k += static_cast<std::int64_t>(items.size());
         if (k < 0 || k >= static_cast<std::int64_t>(items.size()))
             fail("index", "the list index is out of range", target.span);
+        put_in(items, v);
         items[static_cast<std::size_t>(k)] = v;
         return;
     }

@@ -38,7 +38,21 @@ public:
     std::vector<Value> iterate(const Value& v);
     TensorRef tensor(const Value& v); ///< a tensor as it is, numbers wrapped, else a Failure
     Value evaluate(const syntax::Node& e, Scope& scope);
-    void step(); ///< counts; a Failure of kind "limit" when there were too many
+    /// Counts what takes time, elements of lists included; a Failure of kind "limit" when there was too much.
+    void step(std::size_t n = 1);
+    /// A list of `n` elements is made: counted, and bounded.
+    void list_size(std::size_t n);
+    /// `list` gets `v`: counted, and refused where the list would hold itself.
+    void put_in(const Values& list, const Value& v);
+    /// Runs `f` inside one more list; a Failure of kind "limit" where lists are nested too deep to be walked.
+    template <class F> auto nested(F f) {
+        struct Level {
+            int& depth;
+            ~Level() { --depth; }
+        } level{++nesting_};
+        if (nesting_ > 32) fail("limit", "lists are nested more than 32 deep", span_);
+        return f();
+    }
 
 private:
     enum class Flow { Next, Return, Break, Continue };
@@ -69,7 +83,7 @@ private:
     Value returned_;
     Span span_;
     std::size_t steps_ = 0;
-    int calls_ = 0;
+    int calls_ = 0, nesting_ = 0;
 };
 
 } // namespace cubridge::ir::spec

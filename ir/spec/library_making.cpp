@@ -86,6 +86,9 @@ void flatten(Interpreter& in, const Value& v, std::size_t depth, std::vector<std
     if (depth == shape.size()) shape.push_back(static_cast<std::int64_t>(items.size()));
     if (shape[depth] != static_cast<std::int64_t>(items.size()))
         fail("shape", "torch.tensor() of a ragged list", in.span());
+    if (depth >= kMaxIndex)
+        fail("limit", "lists are nested more than " + std::to_string(kMaxIndex) + " deep", in.span());
+    in.step(items.size());
     for (const Value& i : items) flatten(in, i, depth + 1, shape, out);
 }
 

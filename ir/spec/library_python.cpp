@@ -107,18 +107,26 @@ Value range(Interpreter& in, Args& a) {
     const std::int64_t start = a.given(1) ? a.integer(0) : 0, stop = a.given(1) ? a.integer(1) : a.integer(0);
     const std::int64_t step = a.given(2) ? a.integer(2) : 1;
     if (step == 0) fail("domain", "range() with step 0", in.span());
-    const std::int64_t n = step > 0 ? (stop - start + step - 1) / step : (start - stop - step - 1) / -step;
+    if (step > 0 ? start >= stop : start <= stop) return make_list({});
+    const auto distance = step > 0 ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)
+                                   : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
+    const auto by = step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+    const std::uint64_t n = (distance - 1) / by + 1;
     if (n > 100000)
         fail("limit", "a range of more than 100000 numbers", in.span(), "use torch.arange and whole-tensor operations");
+    in.list_size(n);
     Values out;
-    for (std::int64_t k = 0; k < n; ++k) out.push_back(start + k * step);
+    for (std::uint64_t k = 0; k < n; ++k) out.push_back(start + static_cast<std::int64_t>(k) * step);
     return make_list(std::move(out));
 }
 
 Value enumerate(Interpreter& in, Args& a) {
     Values out;
     std::int64_t k = a.given(1) ? a.integer(1) : 0;
-    for (const Value& v : in.iterate(a[0])) out.push_back(make_tuple({Value(k++), v}));
+    for (const Value& v : in.iterate(a[0])) {
+        out.push_back(make_tuple({Value(k), v}));
+        if (__builtin_add_overflow(k, 1, &k)) fail("limit", "an integer does not fit 64 bits", in.span());
+    }
     return make_list(std::move(out));
 }
 
@@ -181,6 +189,8 @@ Value round_number(Interpreter& in, Args& a) {
 Value slice(Interpreter& in, Args& a) {
     const Values x = *a[0].as<Sequence>().items;
     if (x.empty() || x.size() > 3) fail("type", "slice() takes one to three arguments", in.span());
+    for (const Value& v : x)
+        if (!v.none() && !v.number()) a.wrong(0, "integers");
     auto p = std::make_shared<std::array<Value, 3>>();
     if (x.size() == 1)
         (*p)[1] = x[0];
@@ -212,8 +222,10 @@ Value isinstance(Interpreter& in, Args& a) {
 Value finfo(Interpreter&, Args& a) {
     return LimitsValue{a.dtype(0, DType::F32)};
 }
-Value append(Interpreter&, Args& a) {
-    a[0].as<Sequence>().items->push_back(a[1]);
+Value append(Interpreter& in, Args& a) {
+    Values& items = *a[0].as<Sequence>().items;
+    in.put_in(items, a[1]);
+    items.push_back(a[1]);
     return Value();
 }
 Value is_inf_number(Interpreter& in, Args& a) {

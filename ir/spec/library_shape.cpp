@@ -269,6 +269,7 @@ Value unbind(Interpreter& in, Args& a) {
     const int dim = a.axis(1, d.rank(t));
     const Value size = d.shape(t)[static_cast<std::size_t>(dim)];
     const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "unbind");
+    in.list_size(static_cast<std::size_t>(std::max<std::int64_t>(0, n)));
     Values out;
     for (std::int64_t k = 0; k < n; ++k) out.push_back(d.select(t, dim, k));
     return make_tuple(std::move(out));
@@ -295,11 +296,14 @@ Value chunk(Interpreter& in, Args& a) { // in equal parts; the last is shorter w
     if (size.is<std::int64_t>() && size.as<std::int64_t>() == 0)
         return pieces(in, t, dim, Values(static_cast<std::size_t>(std::min<std::int64_t>(n, 1000)), Value(0)));
     if (size.is<std::int64_t>()) {
-        const std::int64_t each = std::max<std::int64_t>(1, (size.as<std::int64_t>() + n - 1) / n);
+        const std::int64_t whole = size.as<std::int64_t>(),
+                           each = std::max<std::int64_t>(1, whole / n + (whole % n != 0 ? 1 : 0));
+        in.list_size(static_cast<std::size_t>(whole / each + 1));
         Values sizes;
         for (std::int64_t left = size.as<std::int64_t>(); left > 0; left -= each) sizes.push_back(std::min(each, left));
         return pieces(in, t, dim, sizes);
     }
+    in.list_size(static_cast<std::size_t>(n));
     return pieces(in, t, dim, Values(static_cast<std::size_t>(n), in.binary("//", size, n)));
 }
 
@@ -312,6 +316,7 @@ Value split(Interpreter& in, Args& a) {
     const std::int64_t n = size.is<std::int64_t>() ? size.as<std::int64_t>() : d.require_int(size, "split"),
                        each = a.integer(1);
     if (each < 1) fail("domain", "split() into parts of less than one", in.span());
+    in.list_size(static_cast<std::size_t>(std::max<std::int64_t>(0, n / each) + 1));
     Values sizes;
     for (std::int64_t left = n; left > 0 || sizes.empty(); left -= each) sizes.push_back(std::min(each, left));
     return pieces(in, t, dim, sizes);

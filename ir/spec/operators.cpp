@@ -132,19 +132,21 @@ Value Interpreter::binary(const std::string& sign, const Value& a, const Value& 
     if (sign == "@") return matmul(domain_, tensor(a), tensor(b));
     if (a.is<Sequence>() || b.is<Sequence>()) {
         if (sign == "+" && a.is<Sequence>() && b.is<Sequence>() && a.as<Sequence>().tuple == b.as<Sequence>().tuple) {
+            list_size(a.as<Sequence>().items->size() + b.as<Sequence>().items->size());
             Values items = *a.as<Sequence>().items;
             items.insert(items.end(), b.as<Sequence>().items->begin(), b.as<Sequence>().items->end());
-            return Sequence{std::make_shared<Values>(std::move(items)), a.as<Sequence>().tuple};
+            return Sequence{make_items(std::move(items)), a.as<Sequence>().tuple};
         }
         const Value &s = a.is<Sequence>() ? a : b, &n = a.is<Sequence>() ? b : a;
         if (sign == "*" && n.number() && !n.is<double>()) {
             const std::int64_t times = n.is<Expr>() ? domain_.require_int(n, "repeating a list") : as_int(n);
             const auto& items = *s.as<Sequence>().items;
-            if (times > 0 && static_cast<std::size_t>(times) * items.size() > 100000)
-                fail("limit", "a list of more than 100000 elements", span_);
+            const std::uint64_t many = static_cast<std::uint64_t>(std::clamp<std::int64_t>(times, 0, 1 << 20));
+            list_size(many * items.size());
             Values out;
-            for (std::int64_t k = 0; k < times; ++k) out.insert(out.end(), items.begin(), items.end());
-            return Sequence{std::make_shared<Values>(std::move(out)), s.as<Sequence>().tuple};
+            for (std::uint64_t k = 0; k < many && !items.empty(); ++k)
+                out.insert(out.end(), items.begin(), items.end());
+            return Sequence{make_items(std::move(out)), s.as<Sequence>().tuple};
         }
         if (!a.is<TensorRef>() && !b.is<TensorRef>())
             fail("type", "`" + sign + "` does not take " + kind_of(a) + " and " + kind_of(b), span_);
@@ -189,7 +191,9 @@ Value Interpreter::compare(const std::string& sign, const Value& a, const Value&
     if (a.is<Sequence>() && b.is<Sequence>() && (sign == "==" || sign == "!=")) { // shapes
         const auto &x = *a.as<Sequence>().items, &y = *b.as<Sequence>().items;
         bool same = x.size() == y.size();
-        for (std::size_t k = 0; same && k < x.size(); ++k) same = truth(compare("==", x[k], y[k]));
+        step(1 + x.size());
+        for (std::size_t k = 0; same && k < x.size(); ++k)
+            same = nested([&] { return truth(compare("==", x[k], y[k])); });
         return same == (sign == "==");
     }
     if (sign == "==" || sign == "!=") return equal_values(a, b) == (sign == "==");

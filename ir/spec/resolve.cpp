@@ -36,6 +36,7 @@ public:
 
     void run() {
         scalar_.pool = std::make_shared<ExprPool>();
+        scalar_.pool->meter().set_limit(options_.work);
         declare();
         search();
         finish();
@@ -416,6 +417,7 @@ void Resolver::search() {
             }
             return;
         }
+        if (scalar_.pool->meter().exhausted()) throw Failure{failure_};
         // the furthest failure says most; at one place a refusal says more than a size that a wrong rank brought about
         if (!best || failure_.span.line > best->span.line ||
             (failure_.span.line == best->span.line && best->kind == "shape" && failure_.kind == "unsupported"))

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/expr/evaluate.h"
 #include "ir/spec/state.h"
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
 namespace cubridge::ir::spec {
 
@@ -30,11 +32,17 @@ bool holds(const Scalar& scalar, const Fact& f, const Environment& env) {
 }
 
 bool mentions_input(Expr e) {
-    if (e->kind == Kind::Arg || e->kind == Kind::Load) return true;
-    for (const Expr a : e->args)
-        if (mentions_input(a)) return true;
-    return false;
+    std::set<Expr> seen;
+    const auto visit = [&](auto&& self, Expr x) -> bool {
+        if (!seen.insert(x).second) return false;
+        if (x->kind == Kind::Arg || x->kind == Kind::Load) return true;
+        return std::any_of(x->args.begin(), x->args.end(), [&](Expr a) { return self(self, a); });
+    };
+    return visit(visit, e);
 }
+
+constexpr std::int64_t kMaxSize = 1 << 20;             // of one axis of a small case
+constexpr double kMaxElements = std::int64_t{1} << 22; // of one input of it
 
 } // namespace
 
@@ -55,6 +63,7 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
                 if (f.kind == Fact::Kind::Equal && f.right->kind == Kind::Dim) left = s[f.right->number];
                 if (is_const(f.right)) {
                     const std::int64_t c = f.right->integer;
+                    if (c < -kMaxSize || c > kMaxSize) continue; // no small case
                     if (f.kind == Fact::Kind::Equal) left = c;
                     if (f.kind == Fact::Kind::AtLeast && left < c) left = c + left % 3;
                     if (f.kind == Fact::Kind::Divides && c > 0) {
@@ -86,8 +95,8 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
     return out;
 }
 
-std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& sizes,
-                                    std::uint64_t seed) {
+std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& sizes, std::uint64_t seed,
+                                    Meter* meter) {
     std::mt19937_64 random(seed);
     std::normal_distribution<double> normal;
     Environment env;
@@ -103,12 +112,15 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
         }
         Array a;
         a.dtype = x.dtype;
-        std::int64_t n = 1;
+        double n = 1;
         for (const Expr e : scalar.shapes[k]) {
-            a.shape.push_back(static_cast<std::int64_t>(at.value(e)));
-            n *= a.shape.back();
+            const double size = std::max(0.0, at.value(e));
+            n *= size;
+            if (!(n <= kMaxElements)) fail("limit", "the text demands sizes that are too large to be compared on");
+            a.shape.push_back(static_cast<std::int64_t>(size));
         }
-        for (std::int64_t m = 0; m < n; ++m) {
+        if (meter) meter->spend(static_cast<std::uint64_t>(n / 4));
+        for (std::int64_t m = 0; m < static_cast<std::int64_t>(n); ++m) {
             if (x.dtype == DType::Bool)
                 a.values.push_back(static_cast<double>(random() % 2));
             else if (!is_float(x.dtype))
@@ -129,7 +141,7 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
 }
 
 std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& outputs,
-                                    const std::vector<Argument>& inputs) {
+                                    const std::vector<Argument>& inputs, Meter* meter) {
     Environment env;
     static constexpr int known[3][4] = {{dims::B, dims::Hq, dims::Sq, dims::D},
                                         {dims::kB, dims::Hk, dims::Sk, dims::kD},
@@ -150,11 +162,11 @@ std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<Scal
     }
     if (!env.dims.contains(dims::Dv)) env.dims[dims::Dv] = env.dims[dims::D]; // v is absent
     if (!env.dims.contains(dims::Hv)) env.dims[dims::Hv] = env.dims[dims::Hk];
-    Evaluator at(*scalar.pool, env);
+    Evaluator at(*scalar.pool, env, meter);
     std::vector<Array> out;
     for (const ScalarOutput& o : outputs) {
         Array a{o.dtype, {}, {}};
-        for (const Expr e : o.shape) a.shape.push_back(static_cast<std::int64_t>(at.value(e)));
+        for (const Expr e : o.shape) a.shape.push_back(static_cast<std::int64_t>(std::clamp(at.value(e), 0.0, 1e15)));
         a.values = at.over(o.body, a.shape);
         out.push_back(std::move(a));
     }

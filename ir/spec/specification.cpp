@@ -94,6 +94,9 @@ const Variant* Specification::variant() const {
 int Specification::heads() const {
     return state_->scalar.heads;
 }
+std::uint64_t Specification::work() const {
+    return state_->scalar.pool->meter().used();
+}
 const std::vector<std::string>& Specification::notes() const {
     return state_->notes;
 }

@@ -30,16 +30,18 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
 /// Infers ranks, types, statics and sizes, and traces the text. Fills scalar and notes; throws Failure.
 void resolve(Specification::State& state, const ParseOptions& options);
 
-/// The text on arrays; throws Failure.
+/// The text on arrays; throws Failure. `meter`, if any, counts the work of a parse.
 std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
-                                 std::int64_t budget);
-/// Any expressions over the specification's inputs, by the sizes that the inputs have.
+                                 std::int64_t budget, Meter* meter = nullptr);
+/// Any expressions over the specification's inputs, by the sizes that the inputs have. `meter` as above; with one, the
+/// arrays of all nodes together are bounded as well.
 std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& out,
-                                    const std::vector<Argument>& inputs);
+                                    const std::vector<Argument>& inputs, Meter* meter = nullptr);
 
 /// Random inputs for the sizes: what certification and `check` draw. Values of Int operands are drawn so that
 /// comparisons and indices hit their edges.
-std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& dims, std::uint64_t seed);
+std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& dims, std::uint64_t seed,
+                                    Meter* meter = nullptr);
 /// Small sizes that satisfy the facts, edges first.
 std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::uint64_t seed);
 

@@ -62,6 +62,7 @@ Expr SymbolicDomain::size_of(const Value& v) {
 void SymbolicDomain::dims_of(Expr e, std::set<int>& dims, std::set<int>& args, bool& loads) const {
     std::set<Expr> seen;
     const auto visit = [&](auto&& self, Expr x) -> void {
+        pool_.meter().spend(1);
         if (!seen.insert(x).second) return;
         if (x->kind == Kind::Dim) dims.insert(x->number);
         if (x->kind == Kind::Arg) args.insert(x->number);
@@ -116,7 +117,7 @@ bool SymbolicDomain::may_define(Expr free_dim, Expr value) const {
 void SymbolicDomain::require(Fact::Kind kind, Expr left, Expr right) {
     if (kind == Fact::Kind::AtLeast && left->kind == Kind::Sum && left->args.size() == 1 && left->icoef[0] == 1 &&
         is_const(right)) {
-        right = pool_.integer(right->integer - left->integer); // D - 512 >= 0 is D >= 512
+        right = pool_.sub(right, pool_.integer(left->integer)); // D - 512 >= 0 is D >= 512
         left = left->args[0];
     }
     constexpr const char* signs[] = {" == ", " >= ", " % "};
@@ -198,6 +199,7 @@ void SymbolicDomain::unify(Expr a, Expr b, bool broadcast, const char* what) {
 
 // e >= 0 for all positions and sizes. A captured int in it is assumed not to be negative, as a fact.
 bool SymbolicDomain::nonnegative(Expr e, int depth) {
+    pool_.meter().spend(1);
     if (depth > 12) return false;
     switch (e->kind) {
     case Kind::Const: return e->type == Type::Int && e->integer >= 0;

@@ -59,6 +59,7 @@ public:
     void require(Fact::Kind kind, Expr left, Expr right);
     bool nonnegative(Expr e, int depth = 0); ///< proved from sizes and positions (int Args by a fact)
 
+    Meter* meter() override { return &pool_.meter(); }
     Value number(Op op, std::span<const Value> x) override;
     Value to_int(const Value& symbol) override;
     Value to_float(const Value& symbol) override;

@@ -248,6 +248,7 @@ TensorRef SymbolicDomain::arange(const Value& start, const Value& stop, const Va
     const Expr from = size_of(to_value(a)), to = size_of(to_value(b));
     Expr count = pool_.sub(to, from);
     if (s->integer < 0) count = pool_.isum(0, {{-1, count}});
+    if (s->integer == INT64_MIN) fail("limit", "an integer constant does not fit 64 bits", {}, "use smaller constants");
     const std::int64_t by = std::abs(s->integer);
     if (by > 1) count = pool_.apply(Op::FloorDiv, pool_.isum(by - 1, {{1, count}}), pool_.integer(by));
     if (is_const(count)) {

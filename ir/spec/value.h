@@ -87,7 +87,11 @@ struct Value {
 /// "int", "tuple", "tensor", ... as messages call it.
 std::string kind_of(const Value& v);
 
+/// Storage of a list, of a tuple, of a function's defaults: however deep they are nested, their end takes no stack.
+std::shared_ptr<Values> make_items(Values items);
 Value make_tuple(Values items);
 Value make_list(Values items);
+/// Is `list` somewhere inside `v`? Adds the values looked at to `looked_at`.
+bool holds(const Value& v, const Values& list, std::size_t& looked_at);
 
 } // namespace cubridge::ir::spec

@@ -80,6 +80,7 @@ void block(const double* a, const double* b, double* c, std::int64_t inner, std:
 
 /// All of c, row major like a and b. The order of additions of an element is that of k, whatever the block.
 void matmul(const double* a, const double* b, double* c, std::int64_t left, std::int64_t right, std::int64_t inner) {
+    if (inner == 0) return; // sums of nothing are what c holds; a and b have no elements to point at
     std::int64_t r = 0;
     for (; r + 4 <= right; r += 4) { // a narrow panel of b stays in cache for all rows
         std::int64_t l = 0;

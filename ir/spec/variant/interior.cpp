@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/variant/interior.h"
+#include "cubridge/ir/error.h"
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,6 +10,7 @@ namespace cubridge::ir::variant {
 namespace {
 constexpr double kInf = HUGE_VAL;
 constexpr int kRounds = 8;
+constexpr std::int64_t kMaxPower = std::int64_t{1} << 20;
 } // namespace
 
 bool is_minus_infinity(Expr e) {
@@ -19,6 +21,7 @@ bool is_zero(Expr e) {
 }
 
 bool Interior::positive(Expr e) const {
+    pool_.meter().spend(1);
     switch (e->kind) {
     case Kind::Const: return e->type == Type::Int ? e->integer > 0 : e->real > 0;
     case Kind::Dim: return true;
@@ -46,10 +49,14 @@ bool Interior::positive(Expr e) const {
 }
 
 void Interior::collect(Expr e, double num, double den, Factors& out) {
+    pool_.meter().spend(1);
     const double p = num / den;
     const auto power = [&](Expr base, double n, double d) {
         auto& f = out.factors.try_emplace(base, Factors::Power{0, 1}).first->second;
+        if (std::fabs(n) > kMaxPower || std::fabs(d) > kMaxPower) fail("unsupported", "a power is too large");
         const auto pn = static_cast<std::int64_t>(n), pd = static_cast<std::int64_t>(d);
+        for (const std::int64_t x : {pn, pd, f.num, f.den})
+            if (x > kMaxPower || x < -kMaxPower) fail("unsupported", "a power is too large");
         f.num = f.num * pd + pn * f.den;
         f.den *= pd;
         const std::int64_t g = f.num == 0 ? f.den : std::gcd(f.num, f.den);

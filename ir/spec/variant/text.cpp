@@ -1,5 +1,6 @@
 // The canonical text of a Variant and of a Scalar: sorted, so that equal things print equally. docs/variant.md has the
 // grammar. SPDX-License-Identifier: Apache-2.0
+#include "cubridge/ir/error.h"
 #include "ir/spec/variant/match.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -19,10 +20,12 @@ struct Text {
     int level = 5;
 };
 
+constexpr std::size_t kMaxText = 1 << 18;
+
 class Printer {
 public:
     /// `label` names an input.
-    Printer(const ExprPool& pool, std::function<std::string(int)> label) : pool_(pool), label_(std::move(label)) {}
+    Printer(ExprPool& pool, std::function<std::string(int)> label) : pool_(pool), label_(std::move(label)) {}
     std::string operator()(Expr e) { return print(e).s; }
 
 private:
@@ -101,6 +104,11 @@ private:
     Text print(Expr e) {
         if (const auto it = done_.find(e); it != done_.end()) return it->second;
         Text t = make(e);
+        // a shared node stands at each of its uses: doubling a value doubles the text
+        if (t.s.size() > kMaxText)
+            fail("limit", "the text's meaning is too long to be written down", {},
+                 "use fewer operations on the scores");
+        pool_.meter().spend(1 + t.s.size() / 16);
         done_.emplace(e, t);
         return t;
     }
@@ -202,7 +210,7 @@ private:
         return {"?"};
     }
 
-    const ExprPool& pool_;
+    ExprPool& pool_;
     std::function<std::string(int)> label_;
     std::unordered_map<Expr, Text> done_;
 };

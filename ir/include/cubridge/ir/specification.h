@@ -80,6 +80,10 @@ struct ParseOptions {
     bool certify =
         true; ///< evaluate text, Scalar and Variant on small shapes and compare; off in benchmarks of parts only
     std::uint64_t seed = 1;
+    /// Units of work (ir/expr/meter.h) after which the text is refused with "limit": what bounds time. Texts as people
+    /// write them take a sixteenth of it at most.
+    std::uint64_t work = kParseWork;
+    static constexpr std::uint64_t kParseWork = 2'500'000;
 };
 
 struct Scalar;  // ir/spec/scalar.h
@@ -107,6 +111,7 @@ public:
     const Scalar& scalar() const;
     const Variant* variant() const;                ///< null where there is none
     int heads() const;                             ///< the number of query heads that the text computed with; 0: any
+    std::uint64_t work() const;                    ///< units of work that the parse took, see ParseOptions::work
     const std::vector<std::string>& notes() const; ///< what was chosen where several readings fit
     std::size_t outputs() const;                   ///< 1, or 2 with an LSE
 
