@@ -75,7 +75,7 @@ struct ExprNode {
     std::size_t hash = 0;
 };
 
-constexpr int kMaxIndex = 16, kMaxBound = 47, kMaxDepth = 2000;
+constexpr int kMaxIndex = 16, kMaxBound = 47, kMaxDepth = 800;
 constexpr std::uint64_t index_bit(int k) {
     return std::uint64_t{1} << k;
 }

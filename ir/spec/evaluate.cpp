@@ -11,6 +11,7 @@ using NodeKind = syntax::Kind;
 
 Value Interpreter::evaluate(const Node& e, Scope& scope) {
     step();
+    const Deeper deeper(*this);
     switch (e.kind) {
     case NodeKind::Name: return lookup(e, scope);
     case NodeKind::Int: return e.integer;

@@ -110,6 +110,7 @@ Interpreter::Flow Interpreter::block(const std::vector<syntax::NodePtr>& body, S
 
 Interpreter::Flow Interpreter::statement(const Node& s, Scope& scope) {
     step();
+    const Deeper deeper(*this);
     span_ = s.span;
     switch (s.kind) {
     case NodeKind::ExprStmt:

@@ -55,6 +55,24 @@ public:
     }
 
 private:
+    /// One more statement or expression inside another; bounded, so that a thread with a small stack can parse.
+    class Deeper {
+    public:
+        explicit Deeper(Interpreter& in) : in_(in) {
+            if (++in_.depth_ > kMaxDepth) {
+                --in_.depth_;
+                fail("limit", "calls and expressions are nested too deep", in_.span_,
+                     "write the recursion as whole-tensor operations");
+            }
+        }
+        Deeper(const Deeper&) = delete;
+        Deeper& operator=(const Deeper&) = delete;
+        ~Deeper() { --in_.depth_; }
+
+    private:
+        Interpreter& in_;
+    };
+    static constexpr int kMaxDepth = 600;
     enum class Flow { Next, Return, Break, Continue };
     Flow block(const std::vector<syntax::NodePtr>& body, Scope& scope);
     Flow statement(const syntax::Node& s, Scope& scope);
@@ -83,7 +101,7 @@ private:
     Value returned_;
     Span span_;
     std::size_t steps_ = 0;
-    int calls_ = 0, nesting_ = 0;
+    int calls_ = 0, nesting_ = 0, depth_ = 0;
 };
 
 } // namespace cubridge::ir::spec

@@ -159,6 +159,21 @@ std::vector<Hostile> hostile() {
         {"masks of masks",
          attention("", "    for i in range(30):\n        s = s.masked_fill(s.softmax(-1) > 0.5, -math.inf)\n")},
         {"softmax of softmax", attention("", "    for i in range(40):\n        s = s.softmax(-1)\n")},
+        {"tall", attention("", "    for i in range(700):\n        s = torch.tanh(s)\n")},
+        {"tall integers", attention("", "    x = torch.arange(q.size(2))[:, None]\n    for n in range(260):\n        x "
+                                        "= (x // 3 + 1) % (n + 5)\n    s = s + x\n")},
+        {"tall where", attention("", "    for i in range(230):\n        s = torch.where(s > i, torch.tanh(s), i)\n")},
+        {"calls by depth", attention("", "    f = lambda n, x: x if n == 0 else " + repeat("-(", 40) + "f(n - 1, x)" +
+                                             repeat(")", 40) + "\n    s = f(12, s)\n")},
+        {"calls by blocks", "def f(n, x):\n" +
+                                [] {
+                                    std::string s, in = "    ";
+                                    for (int i = 0; i < 18; ++i) s += in + "if n > -1:\n", in += "    ";
+                                    return s + in + "return x if n == 0 else f(n - 1, x) * 1.5\n";
+                                }() +
+                                attention("", "    s = f(26, s)\n")},
+        {"calls by calls", attention("", "    f = lambda n, x: x if n == 0 else " + repeat("max(0, ", 40) +
+                                             "f(n - 1, x)" + repeat(")", 40) + "\n    s = s + f(13, 1)\n")},
         {"products of sums", attention("", "    n = k.size(2)\n    m = q.size(2)\n    for i in range(60):\n        n, "
                                            "m = (n + 1) * (m + 2), (n + 3) * (m + i)\n    s = s * n\n")},
     };
