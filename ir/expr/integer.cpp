@@ -48,25 +48,6 @@ Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, E
         constant = plus(constant, times(c, s.constant));
         for (const auto& [d, t] : s.terms) flat.emplace_back(times(c, d), t);
     }
-    for (std::size_t k = 0; k < flat.size(); ++k) { // (x // n) * n + x % n is x
-        const auto [c, e] = flat[k];
-        if (e->kind != Kind::Mod) continue;
-        const IntSum whole =
-            as_sum(detail::int_mul(*this, detail::int_floor_div(*this, e->args[0], e->args[1]), e->args[1]));
-        if (whole.constant != 0 || whole.terms.size() != 1) continue;
-        const std::int64_t wanted = times(c, whole.terms[0].first);
-        const auto it = std::find_if(flat.begin(), flat.end(), [&](const auto& t) {
-            return t.second == whole.terms[0].second && t.first == wanted;
-        });
-        if (it == flat.end()) continue;
-        const IntSum x = as_sum(e->args[0]);
-        const Expr dropped[] = {e, it->second};
-        std::vector<std::pair<std::int64_t, Expr>> rest;
-        for (const auto& t : flat)
-            if (t.second != dropped[0] && t.second != dropped[1]) rest.push_back(t);
-        for (const auto& [d, t] : x.terms) rest.emplace_back(times(c, d), t);
-        return isum(plus(constant, times(c, x.constant)), std::move(rest));
-    }
     meter_.spend(flat.size());
     std::sort(flat.begin(), flat.end(), [](const auto& a, const auto& b) { return a.second->id < b.second->id; });
     ExprNode n{.kind = Kind::Sum, .type = Type::Int};
@@ -78,6 +59,21 @@ Expr ExprPool::isum(std::int64_t constant, std::vector<std::pair<std::int64_t, E
         if (c == 0) continue;
         n.args.push_back(e);
         n.icoef.push_back(c);
+    }
+    for (std::size_t k = 0; k < n.args.size(); ++k) { // (x // n) * n + x % n is x
+        const Expr e = n.args[k];
+        const std::int64_t c = n.icoef[k];
+        if (e->kind != Kind::Mod) continue;
+        const IntSum whole =
+            as_sum(detail::int_mul(*this, detail::int_floor_div(*this, e->args[0], e->args[1]), e->args[1]));
+        if (whole.constant != 0 || whole.terms.size() != 1) continue;
+        const std::int64_t wanted = times(c, whole.terms[0].first);
+        const auto it = std::find(n.args.begin(), n.args.end(), whole.terms[0].second);
+        if (it == n.args.end() || n.icoef[static_cast<std::size_t>(it - n.args.begin())] != wanted) continue;
+        std::vector<std::pair<std::int64_t, Expr>> rest{{c, e->args[0]}};
+        for (std::size_t o = 0; o < n.args.size(); ++o)
+            if (n.args[o] != e && n.args[o] != *it) rest.emplace_back(n.icoef[o], n.args[o]);
+        return isum(constant, std::move(rest));
     }
     if (n.args.empty()) return integer(constant);
     for (std::size_t k = 0; k < n.args.size(); ++k) { // -min(a, b) is max(-a, -b); after like terms have cancelled
@@ -215,6 +211,48 @@ Expr int_mod(ExprPool& p, Expr a, Expr b) {
     return build(p, Kind::Mod, p.isum(s.constant, std::move(rest)), b);
 }
 
+namespace {
+
+// One form for what // and % say in comparisons; null where there is nothing of the kind.
+Expr compare_periods(ExprPool& p, Op op, const IntSum& s) {
+    const auto is_mod = [&](std::size_t k) { return s.terms[k].second->kind == Kind::Mod; };
+    if (op == Op::Eq && s.constant == 0 && s.terms.size() == 2 && is_mod(0) && is_mod(1) &&
+        s.terms[0].first == -s.terms[1].first &&
+        s.terms[0].second->args[1] == s.terms[1].second->args[1]) // a % n == b % n is (a - b) % n == 0
+        return int_compare(
+            p, op,
+            int_mod(p, p.sub(s.terms[0].second->args[0], s.terms[1].second->args[0]), s.terms[0].second->args[1]));
+    if (op == Op::Eq && s.constant == 0 && s.terms.size() == 1 && is_mod(0)) { // (a - b) % n == 0 is (b - a) % n == 0
+        const Expr m = s.terms[0].second;
+        const IntSum x = as_sum(m->args[0]);
+        const auto before = [](const auto& a, const auto& b) {
+            return std::pair(a.second->kind, a.second->number) < std::pair(b.second->kind, b.second->number);
+        };
+        if (x.terms.empty() || std::min_element(x.terms.begin(), x.terms.end(), before)->first > 0) return nullptr;
+        const Expr turned = int_mod(p, p.isum(0, {{-1, m->args[0]}}), m->args[1]);
+        if (turned->kind != Kind::Mod) return int_compare(p, op, turned);
+        const IntSum y = as_sum(turned->args[0]); // -2 is 2 modulo 4: it must have turned
+        if (turned == m || y.terms.empty() || std::min_element(y.terms.begin(), y.terms.end(), before)->first < 0)
+            return nullptr;
+        return build_compare(p, op, turned, nullptr);
+    }
+    if (op == Op::Le && s.terms.size() == 2) // x < (q + 1) n is x // n <= q, where q is itself a // n
+        for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+            const auto [c, q] = s.terms[k];
+            const auto [d, x] = s.terms[1 - k];
+            if (q->kind != Kind::FloorDiv || !is_const(q->args[1]) || q->args[1]->integer <= 1) continue;
+            const std::int64_t n = q->args[1]->integer;
+            if (std::abs(d) != 1 || c != -d * n) continue;
+            // d x - d n q + k <= 0
+            const std::int64_t low = d > 0 ? s.constant + n - 1 : s.constant;
+            if (low % n != 0) continue;
+            return int_compare(p, op, p.isum(low / n, {{d, int_floor_div(p, x, p.integer(n))}, {-d, q}}));
+        }
+    return nullptr;
+}
+
+} // namespace
+
 // Sum of c x + k OP 0 with the common divisor of the coefficients taken out.
 Expr int_compare(ExprPool& p, Op op, Expr e) {
     if (is_const(e)) return p.boolean(op == Op::Le ? e->integer <= 0 : e->integer == 0);
@@ -235,6 +273,7 @@ Expr int_compare(ExprPool& p, Op op, Expr e) {
         if (t->kind == Kind::Select && is_const(t->args[1]) && is_const(t->args[2]))
             return p.select(t->args[0], holds(t->args[1]->integer), holds(t->args[2]->integer));
     }
+    if (const Expr r = compare_periods(p, op, s)) return r;
     std::int64_t g = 0;
     for (const auto& [k, x] : s.terms) g = std::gcd(g, k);
     if (op == Op::Eq && s.constant % g != 0) return p.boolean(false);

@@ -132,13 +132,16 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
             coefficient *= p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
             self(self, {e->args[0], f.num, f.den});
         } else if (e->kind == Kind::Product) {
-            // (x^2)^(1/2) is |x|, and (x y)^(1/2) a number where both are negative: these keep their bracket
-            for (std::size_t k = 0; k < e->args.size(); ++k)
-                if (f.den != 1 && !is_positive_size(e->args[k]) &&
-                    (e->args.size() > 1 || (e->den[k] == 1 && e->num[k] % 2 == 0))) {
+            // (x^2)^(1/2) is |x|, (x^3)^(1/3) and (x^(1/2))^2 are no numbers where x is negative, and (x y)^(1/2) is
+            // one where both are: these keep their bracket
+            for (std::size_t k = 0; k < e->args.size(); ++k) {
+                if (is_positive_size(e->args[k]) || (f.den == 1 && e->den[k] == 1)) continue;
+                const bool whole = (e->num[k] * f.num) % (e->den[k] * f.den) == 0;
+                if (whole || (f.den != 1 && (e->args.size() > 1 || (e->den[k] == 1 && e->num[k] % 2 == 0)))) {
                     flat.push_back(f);
                     return;
                 }
+            }
             for (std::size_t k = 0; k < e->args.size(); ++k)
                 self(self, {e->args[k], e->num[k] * f.num, e->den[k] * f.den});
         } else {

@@ -40,6 +40,14 @@ void settle(Specification::State& state, const ParseOptions& options) {
         if (options.certify) {
             const std::string d = certify_variant(state, variant::expand(s, v, empty), options.seed);
             if (!d.empty()) fail("unsupported", "the recognised form is not the text: " + d);
+            const auto biases = variant::additive_biases(v);
+            if (!biases.empty() && !certify_hidden(state, variant::expand(s, v, empty), biases, options.seed)) {
+                for (Part& p : v.parts)
+                    p.empty = Part::Empty::Zero; // rows can be empty after all, and the text minds them
+                if (!certify_hidden(state, variant::expand(s, v, Part::Empty::Zero), biases, options.seed) ||
+                    !certify_variant(state, variant::expand(s, v, Part::Empty::Zero), options.seed).empty())
+                    fail("unsupported", "rows whose biases are -inf throughout give something of their own");
+            }
         }
         v.row_is_empty = empty_row(v);
         v.row_lse = natural_lse(v);

@@ -3,7 +3,9 @@
 #include "ir/expr/evaluate.h"
 #include "ir/spec/state.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -31,6 +33,36 @@ bool holds(const Scalar& scalar, const Fact& f, const Environment& env) {
     return false;
 }
 
+// Integers that the text writes or holds: positions and counts on either side of them may mean different things.
+struct Thresholds {
+    std::set<std::int64_t> numbers;
+    std::int64_t nodes = 0; ///< of the expressions: what one position costs
+    bool ranks = false;     ///< keys are compared with keys
+};
+Thresholds thresholds(const Scalar& scalar, const std::vector<Expr>& in) {
+    Thresholds found;
+    const auto note = [&](double c) {
+        if (std::fabs(c) >= 4 && std::fabs(c) <= 1e15 && std::floor(c) == c)
+            found.numbers.insert(static_cast<std::int64_t>(std::fabs(c)));
+    };
+    std::set<Expr> seen;
+    const auto visit = [&](auto&& self, Expr e) -> void {
+        if (!seen.insert(e).second) return;
+        ++found.nodes;
+        if (e->type == Type::Int && (e->kind == Kind::Const || e->kind == Kind::Sum))
+            note(static_cast<double>(e->integer));
+        if (e->kind == Kind::Cmp && std::popcount(e->free & kAllBound) > 1) found.ranks = true;
+        if (e->kind == Kind::Cmp)
+            for (const Expr a : e->args)
+                if (is_const(a)) note(a->type == Type::Int ? static_cast<double>(a->integer) : a->real);
+        for (const Expr a : e->args) self(self, a);
+    };
+    for (const Expr e : in) visit(visit, e);
+    for (const Input& x : scalar.inputs)
+        if (x.fate == Input::Fate::Bound && !is_float(x.dtype)) note(x.value);
+    return found;
+}
+
 bool mentions_input(Expr e) {
     std::set<Expr> seen;
     const auto visit = [&](auto&& self, Expr x) -> bool {
@@ -44,6 +76,52 @@ bool mentions_input(Expr e) {
 constexpr std::int64_t kMaxSize = 1 << 20;             // of one axis of a small case
 constexpr double kMaxElements = std::int64_t{1} << 22; // of one input of it
 
+// A template bent to what the text demands; nothing where it does not fit.
+std::optional<std::map<int, std::int64_t>> fitted(const Scalar& scalar, const Template& t, std::int64_t tables,
+                                                  std::mt19937_64& random) {
+    std::map<int, std::int64_t> s{{dims::B, t.B},   {dims::Hk, t.Hk}, {dims::Hq, t.Hk * t.G}, {dims::Sq, t.Sq},
+                                  {dims::Sk, t.Sk}, {dims::D, t.D},   {dims::Dv, t.Dv}};
+    if (scalar.heads > 0)
+        s[dims::Hq] = scalar.heads, s[dims::Hk] = t.Hk <= 1               ? 1
+                                                  : scalar.heads % 2 == 0 ? scalar.heads / 2
+                                                                          : scalar.heads;
+    for (const Fact& f : scalar.facts) { // what a template can be bent to
+        if (f.left->kind != Kind::Dim) continue;
+        std::int64_t& left = s[f.left->number];
+        if (f.kind == Fact::Kind::Equal && f.right->kind == Kind::Dim) left = s[f.right->number];
+        if (is_const(f.right)) {
+            const std::int64_t c = f.right->integer;
+            if (c < -kMaxSize || c > kMaxSize) continue; // no small case
+            if (f.kind == Fact::Kind::Equal) left = c;
+            if (f.kind == Fact::Kind::AtLeast && left < c) left = c + left % 3;
+            if (f.kind == Fact::Kind::Divides && c > 0) {
+                const bool heads = f.left->number == dims::Hq;
+                left = (left + c - 1) / c * c;
+                if (heads && left % std::max<std::int64_t>(1, s[dims::Hk]) != 0) s[dims::Hk] = left;
+            }
+        }
+        if (f.left->number == dims::Hq && s[dims::Hk] != 0 && s[dims::Hq] % s[dims::Hk] != 0) s[dims::Hk] = 1;
+    }
+    for (const Fact& f : scalar.facts)
+        if (f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.right->kind == Kind::Dim)
+            s[f.left->number] = s[f.right->number];
+    for (const auto& shape : scalar.shapes)
+        for (const Expr e : shape)
+            if (e->kind == Kind::Dim && !s.contains(e->number))
+                s[e->number] = dims::is_input(e->number) ? tables + static_cast<std::int64_t>(random() % 3)
+                               : e->number == dims::Hv   ? s[dims::Hk]
+                               : e->number == dims::kD   ? s[dims::D]
+                               : e->number == dims::vS   ? s[dims::Sk]
+                                                         : s[dims::B];
+    Environment env;
+    env.dims = s;
+    bool fits = s[dims::Hk] > 0 && s[dims::Hq] % s[dims::Hk] == 0;
+    for (const Fact& f : scalar.facts)
+        if (!mentions_input(f.left) && !mentions_input(f.right)) fits = fits && holds(scalar, f, env);
+    if (!fits) return std::nullopt;
+    return s;
+}
+
 } // namespace
 
 std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::uint64_t seed) {
@@ -51,52 +129,54 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
     std::vector<std::map<int, std::int64_t>> out;
     for (const std::int64_t tables : {6, 40, 300}) // sizes of captured axes that the text leaves free
         for (const Template& t : templates) {
-            std::map<int, std::int64_t> s{{dims::B, t.B},   {dims::Hk, t.Hk}, {dims::Hq, t.Hk * t.G}, {dims::Sq, t.Sq},
-                                          {dims::Sk, t.Sk}, {dims::D, t.D},   {dims::Dv, t.Dv}};
-            if (scalar.heads > 0)
-                s[dims::Hq] = scalar.heads, s[dims::Hk] = t.Hk <= 1               ? 1
-                                                          : scalar.heads % 2 == 0 ? scalar.heads / 2
-                                                                                  : scalar.heads;
-            for (const Fact& f : scalar.facts) { // what a template can be bent to
-                if (f.left->kind != Kind::Dim) continue;
-                std::int64_t& left = s[f.left->number];
-                if (f.kind == Fact::Kind::Equal && f.right->kind == Kind::Dim) left = s[f.right->number];
-                if (is_const(f.right)) {
-                    const std::int64_t c = f.right->integer;
-                    if (c < -kMaxSize || c > kMaxSize) continue; // no small case
-                    if (f.kind == Fact::Kind::Equal) left = c;
-                    if (f.kind == Fact::Kind::AtLeast && left < c) left = c + left % 3;
-                    if (f.kind == Fact::Kind::Divides && c > 0) {
-                        const bool heads = f.left->number == dims::Hq;
-                        left = (left + c - 1) / c * c;
-                        if (heads && left % std::max<std::int64_t>(1, s[dims::Hk]) != 0) s[dims::Hk] = left;
-                    }
-                }
-                if (f.left->number == dims::Hq && s[dims::Hk] != 0 && s[dims::Hq] % s[dims::Hk] != 0) s[dims::Hk] = 1;
-            }
-            for (const Fact& f : scalar.facts)
-                if (f.kind == Fact::Kind::Equal && f.left->kind == Kind::Dim && f.right->kind == Kind::Dim)
-                    s[f.left->number] = s[f.right->number];
-            for (const auto& shape : scalar.shapes)
-                for (const Expr e : shape)
-                    if (e->kind == Kind::Dim && !s.contains(e->number))
-                        s[e->number] = dims::is_input(e->number) ? tables + static_cast<std::int64_t>(random() % 3)
-                                       : e->number == dims::Hv   ? s[dims::Hk]
-                                       : e->number == dims::kD   ? s[dims::D]
-                                       : e->number == dims::vS   ? s[dims::Sk]
-                                                                 : s[dims::B];
-            Environment env;
-            env.dims = s;
-            bool fits = s[dims::Hk] > 0 && s[dims::Hq] % s[dims::Hk] == 0;
-            for (const Fact& f : scalar.facts)
-                if (!mentions_input(f.left) && !mentions_input(f.right)) fits = fits && holds(scalar, f, env);
-            if (fits) out.push_back(std::move(s));
+            auto s = fitted(scalar, t, tables, random);
+            if (s && std::find(out.begin(), out.end(), *s) == out.end()) out.push_back(std::move(*s));
         }
     return out;
 }
 
+bool is_crossed(const Scalar& scalar, Expr e, const std::vector<std::map<int, std::int64_t>>& sizes) {
+    const auto all = thresholds(scalar, {e}).numbers;
+    if (all.empty()) return true;
+    const auto reached = [&](int dim) {
+        return std::any_of(sizes.begin(), sizes.end(), [&](const auto& s) { return s.at(dim) > *all.rbegin(); });
+    };
+    return reached(dims::Sq) && reached(dims::Sk);
+}
+
+std::vector<std::map<int, std::int64_t>> crossing_sizes(const Scalar& scalar, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<std::map<int, std::int64_t>> out;
+    std::vector<Expr> bodies;
+    for (const ScalarOutput& o : scalar.out) bodies.push_back(o.body);
+    const Thresholds found = thresholds(scalar, bodies);
+    const auto& all = found.numbers;
+    const auto add = [&](const Template& t) {
+        const std::int64_t cost = found.nodes * (found.ranks ? t.Sk : 1);
+        const std::int64_t tables = std::max({std::int64_t{6}, t.Sq, t.Sk});
+        auto s = fitted(scalar, t, tables, random);
+        constexpr std::int64_t most = 600000; // parsing stays a matter of milliseconds
+        if (s && cost * s->at(dims::B) * s->at(dims::Hq) * s->at(dims::Sq) * s->at(dims::Sk) * s->at(dims::D) <= most &&
+            std::find(out.begin(), out.end(), *s) == out.end())
+            out.push_back(std::move(*s));
+    };
+    add({3, 2, 4, 2, 3, 2, 2});
+    if (all.empty()) return out;
+    const auto upto = [&](std::int64_t most) { // the largest that stays affordable
+        const auto it = all.upper_bound(most);
+        return it == all.begin() ? 0 : *std::prev(it);
+    };
+    if (const auto c = upto(4100)) {
+        add({1, 1, 1, 2, c + 3, 2, 1});
+        add({1, 1, 1, c + 3, 2, 2, 1});
+    }
+    if (const auto c = upto(90)) add({1, 1, 1, c + 3, c + 2, 2, 1});
+    if (const auto c = upto(64)) add({1, 1, c + 2, 2, 3, 2, 1});
+    return out;
+}
+
 std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& sizes, std::uint64_t seed,
-                                    Meter* meter) {
+                                    Draw draw, Meter* meter) {
     std::mt19937_64 random(seed);
     std::normal_distribution<double> normal;
     Environment env;
@@ -122,7 +202,14 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
         if (meter) meter->spend(static_cast<std::uint64_t>(n / 4));
         for (std::int64_t m = 0; m < static_cast<std::int64_t>(n); ++m) {
             if (x.dtype == DType::Bool)
-                a.values.push_back(static_cast<double>(random() % 2));
+                a.values.push_back(static_cast<double>(draw == Draw::Nothing ? 0 : random() % 2));
+            else if (draw == Draw::Nothing && !is_float(x.dtype))
+                a.values.push_back(0);
+            else if (draw == Draw::Signed && x.role == Input::Role::Scalar && is_float(x.dtype))
+                a.values.push_back(static_cast<double>(random() % 9) / 4 - 1.25);
+            else if (draw == Draw::Signed && !is_float(x.dtype))
+                a.values.push_back(static_cast<double>(random() % static_cast<std::uint64_t>(2 * reach + 3)) -
+                                   static_cast<double>(reach + 1));
             else if (!is_float(x.dtype))
                 a.values.push_back(static_cast<double>(random() % static_cast<std::uint64_t>(reach + 2)));
             else if (x.role == Input::Role::Scalar)
@@ -134,7 +221,11 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
                 a.values.push_back(normal(random));
         }
         // Half of the runs take the value that the specification holds.
-        if (x.fate == Input::Fate::Bound && random() % 2 == 0) a.values[0] = x.value;
+        if (x.fate == Input::Fate::Bound && random() % 2 == 0 && draw == Draw::Usual) a.values[0] = x.value;
+        for (const Fact& f : scalar.facts) // what a launch may not give
+            if (f.kind == Fact::Kind::AtLeast && f.left->kind == Kind::Arg && f.left->number == static_cast<int>(k) &&
+                is_const(f.right) && f.right->type == Type::Int)
+                a.values[0] = std::max(a.values[0], static_cast<double>(f.right->integer));
         out.emplace_back(std::move(a));
     }
     return out;

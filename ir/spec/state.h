@@ -3,6 +3,7 @@
 #include "ir/spec/interpreter.h"
 #include "ir/spec/scalar.h"
 #include "ir/spec/variant.h"
+#include <set>
 
 namespace cubridge::ir {
 
@@ -40,10 +41,16 @@ std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<Scal
 
 /// Random inputs for the sizes: what certification and `check` draw. Values of Int operands are drawn so that
 /// comparisons and indices hit their edges.
+/// Signed: numbers of either sign and 0. Nothing: every integer 0, every truth value false.
+enum class Draw { Usual, Signed, Nothing };
 std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, std::int64_t>& dims, std::uint64_t seed,
-                                    Meter* meter = nullptr);
-/// Small sizes that satisfy the facts, edges first.
+                                    Draw draw = Draw::Usual, Meter* meter = nullptr);
+/// Small sizes that satisfy the facts, edges first, each once.
 std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::uint64_t seed);
+/// A few sizes beyond the numbers that the text writes or holds (`j < 100`), and more heads; at a bounded cost.
+std::vector<std::map<int, std::int64_t>> crossing_sizes(const Scalar& scalar, std::uint64_t seed);
+/// Do the sizes go beyond all such numbers in `e`?
+bool is_crossed(const Scalar& scalar, Expr e, const std::vector<std::map<int, std::int64_t>>& sizes);
 
 /// Throws Failure of kind "internal" naming the shape where Scalar and text disagree. Says how many shapes were
 /// compared.
@@ -51,6 +58,9 @@ int certify_scalar(const Specification::State& state, std::uint64_t seed);
 /// What rows without keys give, found on a case that has such rows; Never where no case has one, nothing where it is
 /// none of the known answers.
 std::optional<Part::Empty> find_empty(const Specification::State& state, const Variant& v);
+/// Is the Variant the text where captured biases are -inf, in some rows throughout?
+bool certify_hidden(const Specification::State& state, const std::vector<ScalarOutput>& out,
+                    const std::set<int>& biases, std::uint64_t seed);
 /// Joins the branches on sizes into the outputs.
 void join_branches(Scalar& scalar);
 /// Certifies, recognises the Variant and names the Subject. Throws Failure.

@@ -200,7 +200,14 @@ void SymbolicDomain::unify(Expr a, Expr b, bool broadcast, const char* what) {
 // e >= 0 for all positions and sizes. A captured int in it is assumed not to be negative, as a fact.
 bool SymbolicDomain::nonnegative(Expr e, int depth) {
     pool_.meter().spend(1);
-    if (depth > 12) return false;
+    const auto facts = static_cast<std::ptrdiff_t>(know_.facts.size());
+    if (depth <= 12 && proves_nonnegative(e, depth)) return true;
+    know_.facts.erase(know_.facts.begin() + facts,
+                      know_.facts.end()); // a proof that failed demands nothing of the text
+    return false;
+}
+
+bool SymbolicDomain::proves_nonnegative(Expr e, int depth) {
     switch (e->kind) {
     case Kind::Const: return e->type == Type::Int && e->integer >= 0;
     case Kind::Index:

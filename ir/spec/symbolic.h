@@ -111,6 +111,7 @@ private:
     void touch(const SymbolicTensor& t) { blame_ |= t.inputs; }
     void begin() { blame_ = 0; }
     bool is_zero(Expr e);
+    bool proves_nonnegative(Expr e, int depth);
     bool may_define(Expr free_dim, Expr value) const;
     Expr position(Expr at, Expr size);                ///< wraps a negative index
     Expr by_extent(Expr body, int axis, Expr extent); ///< decides comparisons of Index(axis) with its end

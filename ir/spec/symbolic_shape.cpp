@@ -267,6 +267,7 @@ TensorRef SymbolicDomain::slice(const TensorRef& t, int dim, const Value& start,
     const Expr from = bound(start, pool_.integer(0)), to = bound(stop, size);
     Expr count = pool_.sub(to, from);
     if (is_const(count) && count->integer < 0) count = pool_.integer(0);
+    if (!is_const(count) && !nonnegative(count)) require(Fact::Kind::AtLeast, count, pool_.integer(0));
     if (by > 1) count = pool_.apply(Op::FloorDiv, pool_.isum(by - 1, {{1, count}}), pool_.integer(by));
     std::vector<Expr> shape = x.shape, map(x.shape.size());
     shape[d] = count;

@@ -109,8 +109,7 @@ private:
                 for (const std::size_t m : {std::size_t{0}, std::size_t{1}}) {
                     const Expr hi = inner->args[m], v = inner->args[1 - m];
                     const IntSum gap = as_sum(pool_.sub(hi, lo));
-                    if (gap.constant < 0 || gap.terms.empty() ||
-                        !std::all_of(gap.terms.begin(), gap.terms.end(), [](const auto& t) {
+                    if (gap.constant < 0 || !std::all_of(gap.terms.begin(), gap.terms.end(), [](const auto& t) {
                             return t.first > 0 && (t.second->kind == Kind::Arg || t.second->kind == Kind::Dim);
                         }))
                         continue;
@@ -169,7 +168,9 @@ private:
 
     // Under x[i] == x[j] what is said of x[j] is said of x[i].
     void transfer(Conjunction& c) {
-        for (const Expr eq : Conjunction(c)) {
+        for (std::size_t k = 0; k < c.size();
+             ++k) { // by what stands there now: an equation may have been rewritten itself
+            const Expr eq = c[k];
             if (eq->kind != Kind::Cmp || eq->op != Op::Eq || eq->args.size() != 1) continue;
             const IntSum s = as_sum(eq->args[0]);
             if (s.constant != 0 || s.terms.size() != 2 || s.terms[0].first != -s.terms[1].first ||
@@ -193,8 +194,7 @@ private:
         for (const Expr a : c)
             for (const Expr b : c)
                 if (a != b && contradicts(a, b)) return false;
-        Conjunction kept;
-        for (std::size_t k = 0; k < c.size(); ++k) {
+        for (std::size_t k = 0; k < c.size();) { // by what is still there: two may follow from each other
             bool needed = true;
             for (std::size_t m = 0; m < c.size() && needed; ++m)
                 if (m != k && implies(c[m], c[k]) && !(implies(c[k], c[m]) && k < m)) needed = false;
@@ -203,9 +203,11 @@ private:
                     if (m != k && n != k && is_bound(c[m]) && is_bound(c[n]) &&
                         implies(pool_.apply(Op::Le, pool_.add(c[m]->args[0], c[n]->args[0]), pool_.integer(0)), c[k]))
                         needed = false;
-            if (needed) kept.push_back(c[k]);
+            if (needed)
+                ++k;
+            else
+                c.erase(c.begin() + static_cast<std::ptrdiff_t>(k));
         }
-        c = std::move(kept);
         return true;
     }
 

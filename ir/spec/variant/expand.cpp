@@ -53,7 +53,8 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty) {
     for (const Expr s : p.weights.extra) mass = pool.add(mass, pool.apply(Op::Exp, pool.sub(s, shift)));
     r.lse = pool.add(shift, pool.apply(Op::Log, mass));
     r.out = pool.apply(Op::Div, sum(pool.mul(e, value)), mass);
-    if (!p.weights.extra.empty()) return r;
+    r.some = pool.logical_not(pool.apply(Op::Eq, m, pool.real(-kInf))); // a captured bias hides keys as well
+    if (!p.weights.extra.empty() || empty == Part::Empty::Never) return r;
     Expr none = zero;
     if (empty == Part::Empty::NaN) none = pool.real(std::nan(""));
     if (empty == Part::Empty::Uniform) {
@@ -84,14 +85,43 @@ namespace variant {
 
 std::vector<ScalarOutput> expand(const Scalar& scalar, const Variant& v, Part::Empty empty) {
     std::vector<Rows> rows;
-    for (const Part& p : v.parts)
-        rows.push_back(rows_of(v, p, p.empty == Part::Empty::Never ? Part::Empty::Zero : empty));
+    for (const Part& p : v.parts) rows.push_back(rows_of(v, p, p.empty == Part::Empty::Never ? p.empty : empty));
     std::vector<Expr> map(axis::Count);
     map[axis::d] = v.pool->index(3);
     std::vector<ScalarOutput> out = scalar.out;
     out[0].body = v.pool->substitute(assemble(v, v.out, rows), map);
     if (out.size() > 1) out[1].body = assemble(v, v.lse, rows);
     return out;
+}
+
+std::set<int> additive_biases(const Variant& v) {
+    std::set<int> added, elsewhere;
+    std::set<Expr> seen;
+    const auto visit = [&](auto&& self, Expr e) -> void {
+        if (!e || !seen.insert(e).second) return;
+        if (e->kind == Kind::Load && e->number > 2 && e->number < kScore) elsewhere.insert(e->number);
+        for (const Expr a : e->args) self(self, a);
+    };
+    visit(visit, v.out), visit(visit, v.lse);
+    for (const Part& p : v.parts) {
+        for (const Expr e : {p.q, p.k, p.v, p.keep, p.gain, p.weights.value, p.weights.rest}) visit(visit, e);
+        for (const Expr e : p.weights.extra) visit(visit, e);
+        if (!p.score || p.score->kind != Kind::Sum || p.weights.kind != Weights::Kind::Softmax) {
+            visit(visit, p.score);
+            continue;
+        }
+        for (std::size_t k = 0; k < p.score->args.size(); ++k) {
+            const Expr t = p.score->args[k];
+            if (t->kind != Kind::Load || t->number <= 2 || t->number >= kScore || p.score->rcoef[k] <= 0) {
+                visit(visit, t);
+                continue;
+            }
+            added.insert(t->number);
+            for (const Expr a : t->args) visit(visit, a);
+        }
+    }
+    for (const int x : elsewhere) added.erase(x);
+    return added;
 }
 
 } // namespace variant

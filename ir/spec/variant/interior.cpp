@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/variant/interior.h"
 #include "cubridge/ir/error.h"
+#include "ir/spec/variant.h"
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace cubridge::ir::variant {
 
@@ -11,6 +13,22 @@ namespace {
 constexpr double kInf = HUGE_VAL;
 constexpr int kRounds = 8;
 constexpr std::int64_t kMaxPower = std::int64_t{1} << 20;
+
+// The element of a Real input beyond q, k, v, as it is or in a sum; weights and row statistics of such are finite.
+bool reads_captured(Expr e) {
+    std::set<Expr> seen;
+    const auto visit = [&](auto&& self, Expr x) -> bool {
+        if (x->kind == Kind::Reduce ||
+            (x->kind == Kind::Fn && (x->op == Op::Exp || x->op == Op::Exp2 || x->op == Op::Sigmoid)) ||
+            !seen.insert(x).second)
+            return false;
+        if ((x->kind == Kind::Load || x->kind == Kind::Arg) && x->type == Type::Real && x->number > 2 &&
+            x->number < kScore)
+            return true;
+        return std::any_of(x->args.begin(), x->args.end(), [&](Expr a) { return self(self, a); });
+    };
+    return visit(visit, e);
+}
 } // namespace
 
 bool is_minus_infinity(Expr e) {
@@ -48,6 +66,18 @@ bool Interior::positive(Expr e) const {
     }
 }
 
+// Is (x^a y^b)^(num/den) the same as x^(a num/den) y^(b num/den), for negative x and y too?
+bool Interior::opens(Expr product, double num, double den) const {
+    int open = 0;
+    for (std::size_t k = 0; k < product->args.size(); ++k) {
+        if (positive(product->args[k]) || (den == 1 && product->den[k] == 1)) continue;
+        const auto n = static_cast<double>(product->num[k]) * num, d = static_cast<double>(product->den[k]) * den;
+        if (std::fmod(n, d) == 0) return false; // (x^2)^(1/2) is |x|
+        if (den != 1 && (++open > 1 || (product->den[k] == 1 && product->num[k] % 2 == 0))) return false;
+    }
+    return true;
+}
+
 void Interior::collect(Expr e, double num, double den, Factors& out) {
     pool_.meter().spend(1);
     const double p = num / den;
@@ -69,7 +99,7 @@ void Interior::collect(Expr e, double num, double den, Factors& out) {
                (e->rcoef[0] > 0 || den == 1)) {
         out.coefficient *= std::pow(e->rcoef[0], p);
         collect(e->args[0], num, den, out);
-    } else if (e->kind == Kind::Product && e->type == Type::Real) {
+    } else if (e->kind == Kind::Product && e->type == Type::Real && opens(e, num, den)) {
         for (std::size_t k = 0; k < e->args.size(); ++k)
             collect(e->args[k], num * static_cast<double>(e->num[k]), den * static_cast<double>(e->den[k]), out);
     } else if (e->kind == Kind::Fn && e->op == Op::Exp) {
@@ -244,7 +274,9 @@ Expr Interior::product(Expr e) {
 Expr Interior::comparison(Expr e) {
     if (e->args.size() != 2) return e;
     if (e->op == Op::Eq && e->args[0] == e->args[1]) return pool_.boolean(true); // no NaN here
-    for (const Expr x : e->args)                                                 // a mask is looked through first
+    // Scores and row statistics are finite; a captured tensor may hold -inf.
+    if (reads_captured(e->args[0]) || reads_captured(e->args[1])) return e;
+    for (const Expr x : e->args) // a mask is looked through first
         if (x->kind == Kind::Select && (is_const(x->args[1]) || is_const(x->args[2]))) return e;
     const Expr a = e->args[0], b = e->args[1];
     const auto infinite = [](Expr x) { return is_const(x) && std::isinf(x->real); };
@@ -257,8 +289,13 @@ Expr Interior::comparison(Expr e) {
 }
 
 Expr Interior::step(Expr e) {
-    if (e->kind == Kind::Reduce && e->reduce == ReduceOp::Any && !is_false(e->args[0]))
+    const auto counts_keys = [](Expr r) {
+        return r->args[1]->kind != Kind::Dim || !dims::is_input(r->args[1]->number);
+    };
+    if (e->kind == Kind::Reduce && e->reduce == ReduceOp::Any && !is_false(e->args[0]) && counts_keys(e))
         return pool_.boolean(true); // some key is kept
+    if (e->kind == Kind::Reduce && e->reduce == ReduceOp::All && !is_true(e->args[0]) && counts_keys(e))
+        return pool_.boolean(false);
     if (e->kind == Kind::Cmp && e->args[0]->type == Type::Real) {
         const Expr c = comparison(e);
         return c == e ? lift(e) : c;
@@ -306,8 +343,13 @@ Expr Interior::step(Expr e) {
             return pool_.select(pool_.logical_and(e->args[0], pool_.logical_not(e->args[1]->args[0])),
                                 e->args[1]->args[2], e->args[2]);
         if (is_const(e->args[1]) && e->args[2]->kind == Kind::Select &&
-            (e->args[2]->args[1] == e->args[1] || e->args[2]->args[2] == e->args[1]))
-            return step(pool_.select(pool_.logical_not(e->args[0]), e->args[2], e->args[1]));
+            (e->args[2]->args[1] == e->args[1] ||
+             e->args[2]->args[2] ==
+                 e->args[1])) { // not by turning it round: a select whose condition is a Not turns back
+            const Expr inner = e->args[2], k = e->args[1], c = pool_.logical_not(e->args[0]);
+            if (inner->args[2] == k) return pool_.select(pool_.logical_and(c, inner->args[0]), inner->args[1], k);
+            return pool_.select(pool_.logical_and(c, pool_.logical_not(inner->args[0])), inner->args[2], k);
+        }
         if (e->args[0]->kind == Kind::Cmp && e->args[0]->args.size() == 2 &&
             e->args[0]->op != Op::Eq) { // x < 0 ? 0 : x
             const Expr lo = e->args[0]->args[0], hi = e->args[0]->args[1];

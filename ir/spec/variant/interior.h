@@ -42,6 +42,7 @@ private:
     Expr sum(Expr e);
     Expr product(Expr e);
     Expr comparison(Expr e);
+    bool opens(Expr product, double num, double den) const;
     void collect(Expr e, double num, double den, Factors& out);
     Expr common(Expr sum, Factors& out); ///< the sum without its common factors, which go to out
 
