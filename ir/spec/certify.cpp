@@ -161,6 +161,10 @@ std::optional<Part::Empty> find_empty(const Specification::State& state, const V
                                         : seed == 3 ? Draw::Signed
                                                     : Draw::Usual,
                                         &state.scalar.pool->meter());
+            for (std::size_t k = 0; k < inputs.size(); ++k) // a negative epsilon makes scores no numbers
+                if (inputs[k] && state.scalar.inputs[k].role == Input::Role::Scalar &&
+                    is_float(state.scalar.inputs[k].dtype))
+                    inputs[k]->values[0] = std::fabs(inputs[k]->values[0]) + (seed == 3 ? 0.25 : 0);
             for (std::size_t k = 0; k < inputs.size(); ++k) // small windows and lengths leave rows empty
                 if (inputs[k] && k >= 3 && !is_float(state.scalar.inputs[k].dtype) && seed % 2 == 0)
                     for (double& x : inputs[k]->values) x = std::fmod(x, 2);

@@ -49,6 +49,10 @@ Thresholds thresholds(const Scalar& scalar, const std::vector<Expr>& in) {
     const auto visit = [&](auto&& self, Expr e) -> void {
         if (!seen.insert(e).second) return;
         ++found.nodes;
+        if (e->kind == Kind::Arg && e->type == Type::Int) {
+            const Input& x = scalar.inputs[static_cast<std::size_t>(e->number)];
+            if (x.fate == Input::Fate::Bound) note(x.value);
+        }
         if (e->type == Type::Int && (e->kind == Kind::Const || e->kind == Kind::Sum))
             note(static_cast<double>(e->integer));
         if (e->kind == Kind::Cmp && std::popcount(e->free & kAllBound) > 1) found.ranks = true;
@@ -58,8 +62,6 @@ Thresholds thresholds(const Scalar& scalar, const std::vector<Expr>& in) {
         for (const Expr a : e->args) self(self, a);
     };
     for (const Expr e : in) visit(visit, e);
-    for (const Input& x : scalar.inputs)
-        if (x.fate == Input::Fate::Bound && !is_float(x.dtype)) note(x.value);
     return found;
 }
 
