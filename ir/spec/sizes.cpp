@@ -91,6 +91,7 @@ std::optional<std::map<int, std::int64_t>> fitted(const Scalar& scalar, const Te
         if (f.left->kind != Kind::Dim) continue;
         std::int64_t& left = s[f.left->number];
         if (f.kind == Fact::Kind::Equal && f.right->kind == Kind::Dim) left = s[f.right->number];
+        if (f.kind == Fact::Kind::AtLeast && f.right->kind == Kind::Dim) left = std::max(left, s[f.right->number]);
         if (is_const(f.right)) {
             const std::int64_t c = f.right->integer;
             if (c < -kMaxSize || c > kMaxSize) continue; // no small case

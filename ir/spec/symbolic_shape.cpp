@@ -387,6 +387,12 @@ TensorRef SymbolicDomain::gather(const TensorRef& t, const std::vector<TensorRef
         index.push_back(&i);
         axes.push_back(k);
     }
+    for (std::size_t k = 0; k < axes.size(); ++k) { // doc[i] over all positions i: the axis has room for them
+        const Expr at_index = index[k]->body, size = x.shape[axes[k]];
+        if (at_index->kind != Kind::Index || size->kind != Kind::Dim || !dims::is_input(size->number)) continue;
+        const Expr extent = index[k]->shape[static_cast<std::size_t>(at_index->number)];
+        if (size != extent) require(Fact::Kind::AtLeast, size, extent);
+    }
     const std::vector<Expr> common = broadcast(index);
     // The index tensors' axes stand where the first of them stands if only such axes lie between them, else first. One
     // of rank 0 counts as a position: its axis is gone, and it separates nothing.
