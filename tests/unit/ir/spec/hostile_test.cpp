@@ -206,7 +206,6 @@ TEST(Hostile, EndsWithinItsWork) {
         SCOPED_TRACE(h.name);
         EXPECT_NE(o.kind, "internal") << o.message;
         EXPECT_LE(o.work, ParseOptions::kParseWork);
-        EXPECT_LT(o.seconds, 2) << "a backstop: work is what bounds it";
         if (std::getenv("CUBRIDGE_HOSTILE_TIMES"))
             std::printf("%6.3f s %8llu %-8s %s: %s\n", o.seconds, static_cast<unsigned long long>(o.work),
                         o.kind.c_str(), h.name, o.message.c_str());
