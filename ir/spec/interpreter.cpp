@@ -2,6 +2,7 @@
 #include "ir/spec/interpreter.h"
 #include "ir/spec/library.h"
 #include <algorithm>
+#include <unordered_set>
 
 namespace cubridge::ir::spec {
 
@@ -226,12 +227,11 @@ void Interpreter::import(const Node& s, Scope& scope) {
 
 Value Interpreter::function(const Node& def, Scope& scope) {
     Values fallbacks;
-    for (std::size_t k = 0; k < def.params.size(); ++k) {
-        for (std::size_t m = 0; m < k; ++m)
-            if (!def.params[k].name.empty() && def.params[m].name == def.params[k].name)
-                fail("syntax", "the parameter `" + def.params[k].name + "` stands twice", def.params[k].span,
-                     "rename one");
-        fallbacks.push_back(def.params[k].fallback ? evaluate(*def.params[k].fallback, scope) : Value());
+    std::unordered_set<std::string_view> names;
+    for (const auto& p : def.params) {
+        if (!p.name.empty() && !names.insert(p.name).second)
+            fail("syntax", "the parameter `" + p.name + "` stands twice", p.span, "rename one");
+        fallbacks.push_back(p.fallback ? evaluate(*p.fallback, scope) : Value());
     }
     return FunctionValue{&def, &scope, make_items(std::move(fallbacks))};
 }
