@@ -2,7 +2,6 @@
 #include "ir/spec/interpreter.h"
 #include "ir/spec/library.h"
 #include <algorithm>
-#include <unordered_set>
 
 namespace cubridge::ir::spec {
 
@@ -227,10 +226,7 @@ void Interpreter::import(const Node& s, Scope& scope) {
 
 Value Interpreter::function(const Node& def, Scope& scope) {
     Values fallbacks;
-    std::unordered_set<std::string_view> names;
     for (const auto& p : def.params) {
-        if (!p.name.empty() && !names.insert(p.name).second)
-            fail("syntax", "the parameter `" + p.name + "` stands twice", p.span, "rename one");
         fallbacks.push_back(p.fallback ? evaluate(*p.fallback, scope) : Value());
     }
     return FunctionValue{&def, &scope, make_items(std::move(fallbacks))};

@@ -355,8 +355,8 @@ ScalarOutput Resolver::output(const SymbolicTensor& t, std::size_t which) {
             fail("shape", "the output has the shape " + shape_text() + ", expected [B, heads, Sq, Dv]", {},
                  "multiply the weights with v");
     }
-    domain_->unify(t.shape[0], scalar_.pool->dim(dims::B), false, "the output's batch");
-    domain_->unify(t.shape[2], scalar_.pool->dim(dims::Sq), false, "the output's rows");
+    domain_->unify(t.shape[0], scalar_.pool->dim(dims::B), "the output's batch");
+    domain_->unify(t.shape[2], scalar_.pool->dim(dims::Sq), "the output's rows");
     return {t.shape, t.body, t.dtype};
 }
 

@@ -128,17 +128,12 @@ void SymbolicDomain::require(Fact::Kind kind, Expr left, Expr right) {
     know_.facts.push_back(std::move(f));
 }
 
-void SymbolicDomain::unify(Expr a, Expr b, bool broadcast, const char* what) {
+void SymbolicDomain::unify(Expr a, Expr b, const char* what) {
     a = resolve(a), b = resolve(b);
-    const auto mark = [&](Expr e) {
-        if (!broadcast && e->kind == Kind::Dim && dims::is_input(e->number)) know_.exact.insert(e->number);
-    };
-    mark(a), mark(b);
     if (a == b || is_zero(pool_.sub(a, b))) return;
     const auto define = [&](Expr dim, Expr value) {
         if (!may_define(dim, value)) return false;
         know_.defined[dim->number] = value;
-        if (!broadcast && dims::is_input(dim->number)) know_.exact.insert(dim->number);
         throw Restart{};
     };
     const auto solve = [&](Expr x, Expr y) { // a free Dim in x, alone, as a factor, or with a constant added

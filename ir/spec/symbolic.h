@@ -19,7 +19,6 @@ struct Restart {};
 /// What runs so far have settled. Expressions live in the pool of the domain.
 struct Assumptions {
     std::map<int, Expr> defined; ///< Dim -> what it is
-    std::set<int> exact;         ///< operand Dims that a size of 1 may not stand for (not only broadcast)
     std::vector<Fact> facts;
     std::set<int> statics;                       ///< inputs that are folded
     int heads = 0;                               ///< the number of query heads, once the text computes with it
@@ -55,7 +54,7 @@ public:
     std::uint64_t blame() const { return blame_; } ///< captured tensors that the last operation touched
     const std::map<int, unsigned>& uses() const { return uses_; }
     /// Demands a == b: proves it, or assumes it where that is a statement on sizes a request can satisfy.
-    void unify(Expr a, Expr b, bool broadcast, const char* what);
+    void unify(Expr a, Expr b, const char* what);
     void require(Fact::Kind kind, Expr left, Expr right);
     bool nonnegative(Expr e, int depth = 0); ///< proved from sizes and positions (int Args by a fact)
 

@@ -96,7 +96,7 @@ std::vector<Expr> SymbolicDomain::broadcast(const std::vector<const SymbolicTens
             if (is_int(s, 1))
                 s = t->shape[k];
             else
-                unify(s, t->shape[k], true, "broadcasting");
+                unify(s, t->shape[k], "broadcasting");
         }
     return shape;
 }
@@ -434,7 +434,7 @@ TensorRef SymbolicDomain::contract(const std::vector<TensorRef>& operands, const
             if (is_int(it->second, 1))
                 it->second = x[k]->shape[m];
             else
-                unify(it->second, x[k]->shape[m], true, "a product");
+                unify(it->second, x[k]->shape[m], "a product");
         }
     }
     if (order.size() > kMaxIndex - 2) fail("limit", "a product over too many axes");

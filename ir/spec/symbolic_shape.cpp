@@ -89,10 +89,10 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
                         pool_.mul(static_cast<int>(k) < open ? left : right, target[k]);
             if (x.shape.size() >= 2 && !is_int(left, 1) && x.shape.front()->kind == Kind::Dim &&
                 dims::is_input(x.shape.front()->number))
-                unify(x.shape.front(), left, false, "view");
+                unify(x.shape.front(), left, "view");
             if (x.shape.size() >= 2 && !is_int(right, 1) && x.shape.back()->kind == Kind::Dim &&
                 dims::is_input(x.shape.back()->number))
-                unify(x.shape.back(), right, false, "view");
+                unify(x.shape.back(), right, "view");
             if (!detail::divide_exactly(pool_, total, known)) {
                 // sizes whose product is the total but for one: cancel what both sides have
                 Expr rest = total, by = known;
@@ -125,7 +125,7 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
         if (i >= x.shape.size() || j >= target.size()) {
             const Expr rest = i < x.shape.size() ? x.shape[i] : target[j];
             if (is_const(rest) || x.shape.empty()) fail("shape", "a view of " + text(x.shape) + " as " + text(target));
-            unify(rest, pool_.integer(1), false, "view");
+            unify(rest, pool_.integer(1), "view");
             (i < x.shape.size() ? i : j) += 1;
             continue;
         }
@@ -154,14 +154,14 @@ TensorRef SymbolicDomain::reshape(const TensorRef& t, const Values& sizes) {
             else {
                 // an open size beside a known one: [n, G] as Hq says that n is Hq / G
                 if (more_source && p->kind == Kind::Dim && (p->number == dims::kB || p->number == dims::vB))
-                    unify(p, pool_.dim(dims::B), false, "view");
+                    unify(p, pool_.dim(dims::B), "view");
                 if (p->kind == Kind::Dim && dims::is_input(p->number) && i2 + 1 == x.shape.size() &&
                     open == static_cast<int>(target.size()) - 1)
                     while (static_cast<int>(j2) < open)
                         q = pool_.mul(q, target[j2++]); // the open size is the last axis, so the others are this one
                 if (more_source && p->kind == Kind::Dim)
-                    if (const Expr rest = detail::divide_exactly(pool_, q, x.shape[i2])) unify(p, rest, false, "view");
-                unify(p, q, false, "view"); // settles it, or fails
+                    if (const Expr rest = detail::divide_exactly(pool_, q, x.shape[i2])) unify(p, rest, "view");
+                unify(p, q, "view"); // settles it, or fails
                 break;
             }
         }
@@ -213,7 +213,7 @@ TensorRef SymbolicDomain::expand(const TensorRef& t, const Values& sizes) {
             map.push_back(pool_.integer(0));
             continue;
         }
-        unify(from, to, true, "expand");
+        unify(from, to, "expand");
         map.push_back(pool_.index(static_cast<int>(k)));
     }
     return moved(x, std::move(shape), map);
@@ -338,7 +338,7 @@ TensorRef SymbolicDomain::concat(const std::vector<TensorRef>& parts, int dim) {
             fail("shape", "cat() of tensors of ranks " + std::to_string(shape.size()) + " and " +
                               std::to_string(x.shape.size()));
         for (std::size_t k = 0; k < shape.size(); ++k)
-            if (k != d) unify(shape[k], x.shape[k], false, "cat");
+            if (k != d) unify(shape[k], x.shape[k], "cat");
     }
     Expr body = nullptr, pin = nullptr;
     std::vector<Expr> starts;
@@ -462,7 +462,7 @@ TensorRef SymbolicDomain::scatter(const TensorRef& t, int dim, const TensorRef& 
     if (!inverse)
         fail("unsupported", "scatter() writes where data says", {},
              "it is understood as the rank: scatter(dim, argsort(x, dim), arange)");
-    for (std::size_t k = 0; k < i.shape.size(); ++k) unify(at(t).shape[k], i.shape[k], false, "scatter");
+    for (std::size_t k = 0; k < i.shape.size(); ++k) unify(at(t).shape[k], i.shape[k], "scatter");
     auto order = like(i);
     order->sorted = i.sorted, order->sorted_axis = i.sorted_axis, order->descending = i.descending;
     return argsort(order, dim, false);
@@ -549,7 +549,7 @@ TensorRef SymbolicDomain::assign(const TensorRef& t, const std::vector<Region>& 
         if (v.shape.size() - k > shape.size())
             fail("shape", "the value has a higher rank than the region it is assigned to");
         const std::size_t axis = shape.size() - (v.shape.size() - k);
-        unify(v.shape[k], shape[axis], true, "assignment");
+        unify(v.shape[k], shape[axis], "assignment");
         at_value.back() = map[axis];
     }
     Expr c = pool_.logical_and(std::move(inside));
