@@ -66,19 +66,29 @@ struct Tensor { // heads are counted from the model's first: h0 is this rank's f
     MEMBER Tensor(const cb_tensor& tensor, int first_head) : t(tensor), h0(first_head) {}
     MEMBER Slice rows(int b, int h, int first, int end) const { return {t.data, b * t.outer + (h - h0) * t.head, t.row, first, end}; }
 };
-template <class T, int N> struct Operand { // of the variant; an index out of range is clamped
+template <class T, int N> struct Operand { // of the variant; an index out of range is clamped; of rank 0: x()
     const cb_operand& o; const int& request;
     MEMBER Operand(const cb_operand& operand, const int& b) : o(operand), request(b) {}
     MEMBER int size(int axis) const { return (int)o.size[axis]; }
     MEMBER i64 begin() const { return o.begin ? (i64)o.begin[request] : request * o.per_request; }
     MEMBER i64 axis(int k, i64 index) const { return max((i64)0, min(index, o.size[k] - 1)) * o.stride[k]; }
-    template <class... I> MEMBER auto operator()(I... index) const { i64 at = begin(); int k = 0; ((at += axis(k++, index)), ...); return widen(((const T*)o.data)[at]); }
+    template <class... I> MEMBER auto operator()(I... index) const {
+        typedef decltype(widen(T{})) V;
+        if (N == 0 && o.data == nullptr) return (V)o.value;
+        i64 at = begin();
+        int k = 0;
+        ((at += axis(k++, index)), ...);
+        return (V)widen(((const T*)o.data)[at]);
+    }
     MEMBER Slice rows(int b, int h, int first, int end) const { return {(void*)o.data, begin() + axis(0, b) + axis(1, h), o.stride[2], first, end}; }
 };
-template <class T> FN auto scalar(const cb_operand& o, int b) { return o.data ? widen(((const T*)o.data)[o.begin ? (i64)o.begin[b] : b * o.per_request]) : (decltype(widen(T{})))o.value; }
-template <class T, int N> struct Work { // of this launch, row major
+template <class T, int N> struct Work { // of this launch, row major; `end` goes past it
     T* p; i64 size[N];
-    template <class... I> MEMBER Work(void* workspace, i64 offset, I... sizes) : p((T*)((char*)workspace + offset)), size{sizes...} {}
+    template <class... I> MEMBER Work(void* workspace, i64& end, I... sizes) : p((T*)((char*)workspace + end)), size{sizes...} {
+        i64 bytes = sizeof(T);
+        UNROLL for (int k = 0; k < N; ++k) bytes *= size[k];
+        end += (bytes + 255) / 256 * 256;
+    }
     template <class... I> MEMBER T& operator()(I... index) const { i64 at = 0; int k = 0; ((at = at * size[k] + max((i64)0, min((i64)index, size[k] - 1)), ++k), ...); return p[at]; }
     MEMBER Slice rows(int b, int h, int first, int end) const { return {p, (b * size[1] + h) * size[2] * (N > 3 ? size[N - 1] : 1), N > 3 ? size[N - 1] : 1, first, end}; }
 };
