@@ -65,6 +65,7 @@ struct Tensor { // heads are counted from the model's first: h0 is this rank's f
     const cb_tensor& t; const int h0;
     MEMBER Tensor(const cb_tensor& tensor, int first_head) : t(tensor), h0(first_head) {}
     MEMBER Slice rows(int b, int h, int first, int end) const { return {t.data, b * t.outer + (h - h0) * t.head, t.row, first, end}; }
+    template <class T> MEMBER T* element(int b, int h, int i, int d = 0) const { return (T*)t.data + (b * t.outer + (h - h0) * t.head + i * t.row + d); }
 };
 template <class T, int N> struct Operand { // of the variant; an index out of range is clamped; of rank 0: x()
     const cb_operand& o; const int& request;
