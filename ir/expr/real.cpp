@@ -36,8 +36,13 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
         else
             flat.emplace_back(c, e);
     };
+    const auto distributes = [](double c, Expr e) { // a product of finite numbers that is none would meet another one
+        const auto overflows = [c](double x) { return std::isfinite(x) && !std::isfinite(c * x); };
+        return std::isfinite(c) && c != 0 && !overflows(e->real) &&
+               std::none_of(e->rcoef.begin(), e->rcoef.end(), overflows);
+    };
     for (const auto& [c, e] : terms) {
-        if (e->kind == Kind::Sum && std::isfinite(c) && c != 0) {
+        if (e->kind == Kind::Sum && distributes(c, e)) {
             constant += c * e->real;
             for (std::size_t k = 0; k < e->args.size(); ++k) push(c * e->rcoef[k], e->args[k]);
         } else {
@@ -158,7 +163,10 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
         if (r->kind != Kind::Product) return r;
         return r;
     }
-    std::stable_sort(flat.begin(), flat.end(), [](const Power& a, const Power& b) { return a.base->id < b.base->id; });
+    // s / t * t and s * t / t are one form: where one is no number, so is the other
+    std::stable_sort(flat.begin(), flat.end(), [](const Power& a, const Power& b) {
+        return std::pair(a.base->id, a.num < 0) < std::pair(b.base->id, b.num < 0);
+    });
     ExprNode n{.kind = Kind::Product, .type = type};
     for (const Power& f : flat) {
         if (!n.args.empty() && n.args.back() == f.base) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/artifact.h"
 #include "runtime/driver/elf.h"
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

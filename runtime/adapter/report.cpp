@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/why.h"
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include <array>
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/why.h"
 #include "ir/spec/variant.h"
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include "runtime/registry/admit.h"
 #include "runtime/registry/state.h"
 #include <algorithm>
