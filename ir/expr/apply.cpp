@@ -44,15 +44,15 @@ Expr apply_f32(ExprPool& p, Op op, std::span<const Expr> x) {
     return build_fn(p, Kind::F32Fn, op, x);
 }
 
-// Evaluation is in float64, which holds integers up to 2^53: beyond it a sum would not be what the text says. Known
+// Evaluation is in float64, which holds integers up to 2^53: near it a sum would not be what the text says. Known
 // numbers are not evaluated, and in a comparison only the sign counts.
 Expr exact(Expr e) {
-    constexpr std::int64_t most = std::int64_t{1} << 53;
+    constexpr std::int64_t most = std::int64_t{1} << 52;
     const auto fits = [](std::int64_t v) { return v <= most && v >= -most; };
     const bool divides = e->kind == Kind::FloorDiv || e->kind == Kind::Mod;
     if ((e->kind == Kind::Sum && !(fits(e->integer) && std::all_of(e->icoef.begin(), e->icoef.end(), fits))) ||
         (divides && std::any_of(e->args.begin(), e->args.end(), [&](Expr a) { return !fits(a->integer); })))
-        fail("limit", "integer arithmetic with a constant beyond 2^53", {}, "use smaller constants, or floats");
+        fail("limit", "integer arithmetic with a constant beyond 2^52", {}, "use smaller constants, or floats");
     return e;
 }
 

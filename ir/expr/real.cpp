@@ -134,7 +134,12 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
                            : p == 0.5 ? std::sqrt(e->real)
                                       : std::pow(e->real, p);
         } else if (e->kind == Kind::Sum && e->args.size() == 1 && e->real == 0 && (e->rcoef[0] > 0 || f.den == 1)) {
-            coefficient *= p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
+            const double scale = p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
+            if (std::isfinite(scale) && std::isfinite(coefficient) && !std::isfinite(scale * coefficient)) {
+                flat.push_back(f); // 1e300 * (1e300 * x) is 0 where x is, inf * x is not
+                return;
+            }
+            coefficient *= scale;
             self(self, {e->args[0], f.num, f.den});
         } else if (e->kind == Kind::Product) {
             // (x^2)^(1/2) is |x|, (x^3)^(1/3) and (x^(1/2))^2 are no numbers where x is negative, and (x y)^(1/2) is
@@ -153,6 +158,7 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
             flat.push_back(f);
         }
     };
+    std::stable_partition(factors.begin(), factors.end(), [](const Power& f) { return is_const(f.base); });
     for (const Power& f : factors) push(push, f);
     meter_.spend(flat.size());
     if (type == Type::Int && distribute &&

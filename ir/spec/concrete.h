@@ -16,7 +16,7 @@ public:
     explicit ConcreteDomain(std::int64_t budget = std::int64_t{1} << 26, Meter* meter = nullptr)
         : left_(budget), meter_(meter) {}
 
-    /// From now on a float that arithmetic makes lies up to a unit in its last place beside what it is, at random;
+    /// From now on a float that arithmetic makes lies a unit in its last place above or below what it is, at random;
     /// whole numbers below 2^24 stay. What then gives other numbers hangs on how float64 rounds. `seed` is not 0.
     void blur(std::uint64_t seed) { noise_ = seed; }
 
