@@ -17,11 +17,7 @@ int specs(const Options& options) {
     for (const runtime::BuiltIn& b : runtime::built_in_specifications()) {
         if (!wanted.empty() && b.name != wanted) continue;
         if (options.json)
-            out.line(runtime::Json::object()
-                         .add("name", std::string(b.name))
-                         .add("title", std::string(b.title))
-                         .add("text", std::string(b.text))
-                         .text());
+            out.line(runtime::Json::object().add("name", b.name).add("title", b.title).add("text", b.text).text());
         else if (!wanted.empty())
             std::fwrite(b.text.data(), 1, b.text.size(), stdout);
         else

@@ -69,8 +69,8 @@ cubridge_result kernel(cubridge_context* context, const cubridge_spec* spec, std
     return result;
 }
 
-// The exit status of `work` in a process no file of which may grow beyond `limit` bytes. SIGXFSZ is left alone unless a
-// library would die of it: ignoring it is the application's choice, as for any writer.
+// The exit status of `work` in a process no file of which may grow beyond `limit` bytes. That SIGXFSZ is ignored is, as
+// for whatever writes files, the application's to say.
 int with_file_limit(rlim_t limit, const std::function<int()>& work) {
     const pid_t child = fork();
     if (child == 0) {
@@ -106,7 +106,7 @@ TEST_F(FullDisk, KernelsComeFromMemoryAndItIsSaidOnce) {
                 if (kernel(context, spec, head_dim).kernel == nullptr) return 5;
             if (figure(context, "adaptations_ok") != 3) return 6;
             cubridge_close(context);
-            return log.count("store") == 1 ? 0 : 10 + log.count("store");
+            return log.count("write_failed") == 1 ? 0 : 10 + log.count("write_failed");
         });
         EXPECT_EQ(status, 0) << "limit " << limit;
     }

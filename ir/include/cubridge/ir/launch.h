@@ -62,9 +62,9 @@ struct Code {
 struct Operand {
     std::string name;
     DType dtype = DType::F32;
-    int rank = 0;       ///< 0: a scalar, taken from `data` or from the immediate value
-    bool bound = false; ///< its value is in the specification: not listed to the caller, filled by the launch
-    double value = 0;   ///< bound
+    int rank = 0;            ///< 0: a scalar, taken from `data` or from the immediate value
+    bool bound = false;      ///< its value is in the specification: not listed to the caller, filled by the launch
+    double value = 0;        ///< bound
     std::vector<Code> least; ///< least size of each axis, checked at launch (UNSUPPORTED, nothing enqueued)
     bool operator==(const Operand&) const = default;
 };
