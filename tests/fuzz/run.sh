@@ -23,7 +23,7 @@ for source in "$here"/fuzz_*.cpp; do
     name=$(basename "$source" .cpp)
     mkdir -p "$build/corpus/$name"
     # shellcheck disable=SC2046 # a list of folders
-    "$build/tests/fuzz/$name" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
+    "$build/tests/fuzz/$name" -max_total_time="$seconds" -max_len=4096 -timeout=60 -rss_limit_mb=3000 -print_final_stats=1 \
         -dict="$here/specification.dict" -artifact_prefix="$out/" "$build/corpus/$name" $(seeds "$name") >"$out/$name.log" 2>&1 &
     names+=("$name") pids+=($!)
 done
