@@ -76,7 +76,7 @@ bool Writer::heavy(Expr e) {
 
 NodePtr Writer::write(Expr e, Level context) {
     const Level own = level(e);
-    return own < context && hoist && heavy(e) ? hoist(e, own) : make(e);
+    return own < context && hoist && hoists_lower && heavy(e) ? hoist(e, own) : make(e);
 }
 
 /// For what is used more than once.
@@ -99,27 +99,29 @@ NodePtr Writer::chain(const std::vector<Signed>& terms) {
 
 NodePtr Writer::int_sum(Expr e) {
     const Level own = level(e);
-    std::vector<Signed> high;
-    std::vector<std::pair<std::int64_t, Expr>> low;
-    bool positive = e->integer > 0;
+    std::vector<Signed> terms;
+    std::vector<std::pair<std::int64_t, Expr>> rows, low; // what varies less often, as sums of their own
     for (std::size_t k = 0; k < e->args.size(); ++k) {
         const auto c = e->icoef[k];
-        if (level(e->args[k]) != own) {
-            low.emplace_back(c, e->args[k]);
-            positive = positive || c > 0;
-            continue;
+        const Level l = level(e->args[k]);
+        if (l == own || (own == Level::Tile && l == Level::Column)) {
+            const NodePtr t = write(e->args[k], own);
+            terms.push_back({c == 1 || c == -1 ? t : binary("*", uses_.integer(std::abs(c)), t), c < 0});
+        } else {
+            (l == Level::Row ? rows : low).emplace_back(c, e->args[k]);
         }
-        const NodePtr t = write(e->args[k], own);
-        high.push_back({c == 1 || c == -1 ? t : binary("*", uses_.integer(std::abs(c)), t), c < 0});
     }
-    if (low.empty()) {
-        if (e->integer != 0) high.push_back({uses_.integer(std::abs(e->integer)), e->integer < 0});
-        return chain(high);
+    if (!rows.empty()) rows.insert(rows.end(), low.begin(), low.end());
+    auto& group = rows.empty() ? low : rows;
+    if (group.empty()) {
+        if (e->integer != 0) terms.push_back({uses_.integer(std::abs(e->integer)), e->integer < 0});
+        return chain(terms);
     }
-    const std::int64_t sign = positive ? 1 : -1;
-    for (auto& [c, t] : low) c *= sign;
-    high.push_back({write(pool_.isum(sign * e->integer, low), own), !positive});
-    return chain(high);
+    const bool minus = e->integer <= 0 && std::all_of(group.begin(), group.end(), [](const auto& t) { return t.first < 0; });
+    const std::int64_t sign = minus ? -1 : 1;
+    for (auto& t : group) t.first *= sign;
+    terms.push_back({write(pool_.isum(sign * e->integer, group), own), minus});
+    return chain(terms);
 }
 
 NodePtr Writer::real_sum(Expr e) {

@@ -40,6 +40,7 @@ public:
     NodePtr kv;                                          ///< h // (Hq // Hk), where the program has a name for it
     std::function<NodePtr(Expr)> leaf;                   ///< Loads of kScore, kOutput, tables; null: not this one
     std::function<NodePtr(Expr, Level)> hoist;           ///< gives the name of a statement; null: everything in place
+    bool hoists_lower = true;                            ///< false: only what is used twice becomes a statement
     std::function<NodePtr(Expr)> reduce;                 ///< null: Reduces are refused
 
     /// As part of an expression of that level.
