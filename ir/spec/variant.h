@@ -35,6 +35,7 @@ struct Variant {
     std::shared_ptr<ExprPool> pool;
     std::vector<Part> parts;
     Expr out = nullptr;          ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
+    Expr heads = nullptr, columns = nullptr; ///< of the output, over Dims
     Expr lse = nullptr;          ///< natural log; null: the text returns none. Part n's LSE is the Load of kLse + n
     std::vector<int> order;      ///< canonical number -> input number
     std::string text;            ///< "cubridge-variant 1\n..."

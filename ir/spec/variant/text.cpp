@@ -345,6 +345,8 @@ std::string with_inputs(const Scalar& scalar, const char* version, const std::ve
 } // namespace
 
 void write_text(const Scalar& scalar, Variant& v) {
+    v.heads = scalar.out[0].shape[1];
+    v.columns = scalar.out[0].shape[3];
     std::vector<Expr> roots{v.out, v.lse, scalar.out[0].shape[1], scalar.out[0].shape[3]};
     for (const Part& p : v.parts) {
         for (const Expr e : {p.q, p.k, p.v, p.inner, p.keys, p.score, p.keep, p.weights.value, p.weights.rest, p.gain})

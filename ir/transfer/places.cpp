@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/places.h"
+#include <algorithm>
+#include <set>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Statement;
+using syntax::Kind;
+
+[[noreturn]] void missing(const std::string& what) {
+    fail("no_rule", "the expert's program has no place for rules: " + what, {},
+         "a program of an attention kernel has scores, weights, a def between them and an epilogue");
+}
+
+void collect_calls(const NodePtr& x, std::vector<NodePtr>& out) {
+    if (!x) return;
+    if (x->kind == Kind::Call) out.push_back(x);
+    for (const auto& i : x->items) collect_calls(i, out);
+    for (const auto& k : x->keywords) collect_calls(k.value, out);
+}
+
+bool is_call(const NodePtr& x, std::string_view function) {
+    if (!x || x->kind != Kind::Call) return false;
+    const auto& f = x->items[0];
+    return (f->kind == Kind::Name || f->kind == Kind::Attribute) && f->text == function;
+}
+
+/// The call of that function in a node; null where there is none.
+NodePtr inner_call(const NodePtr& x, std::string_view function) {
+    std::vector<NodePtr> all;
+    collect_calls(x, all);
+    for (const auto& c : all)
+        if (is_call(c, function)) return c;
+    return nullptr;
+}
+
+/// Everything that holds data of a global tensor, by copies from one to the next.
+std::set<std::string> copies_of(std::vector<Statement>& body, const std::string& tensor) {
+    std::set<std::string> out{tensor};
+    for (std::size_t before = 0; before != out.size();) {
+        before = out.size();
+        last(body, [&](const Statement& s) {
+            if (s.kind != Statement::Kind::Simple) return false;
+            std::string from, to;
+            if (const auto c = call_of(s); c && c->items.size() == 3 && c->items[0]->text.rfind("copy", 0) == 0)
+                from = base(c->items[1]), to = base(c->items[2]);
+            else if (const auto t = target_of(s); t && t->kind == Kind::Subscript && base(value_of(s)) != "")
+                from = base(value_of(s)), to = base(t);
+            if (out.count(from) != 0 && to != "Out") out.insert(to);
+            return false;
+        });
+    }
+    return out;
+}
+
+std::string only_cell(const std::set<std::string>& copies, const std::string& tensor) {
+    for (const auto& c : copies)
+        if (c != tensor) return c;
+    missing("a copy of " + tensor);
+}
+
+class Finder {
+public:
+    explicit Finder(cuir::Kernel& kernel) : body_(kernel.body) {}
+
+    Places run() {
+        gemms();
+        const Spot caller = first(body_, [&](const Statement& s) {
+            const auto c = call_of(s);
+            return c && s.kind == Statement::Kind::Simple && !results_of(s).empty() && def(c->items[0]->text) &&
+                   std::any_of(c->items.begin() + 1, c->items.end(),
+                               [&](const auto& a) { return base(a) == out_.scores; });
+        });
+        if (!caller) missing("a def that takes the scores");
+        attend(*caller);
+        work_items();
+        epilogue();
+        return out_;
+    }
+
+private:
+    Spot def(const std::string& name) {
+        return first(body_, [&](const Statement& s) { return s.kind == Statement::Kind::Def && s.name == name; });
+    }
+
+    void gemms() {
+        const auto q = copies_of(body_, "Q"), k = copies_of(body_, "K"), v = copies_of(body_, "V");
+        out_.q_cells = only_cell(q, "Q"), out_.k_cells = only_cell(k, "K"), out_.v_cells = only_cell(v, "V");
+        first(body_, [&](const Statement& s) {
+            const auto c = call_of(s);
+            if (!c || c->items[0]->text.rfind("gemm", 0) != 0 || c->items.size() != 3) return false;
+            const auto a = base(c->items[1]), b = base(c->items[2]);
+            const NodePtr *out = keyword(c, "out"), *add = keyword(c, "add");
+            if (q.count(a) != 0 && k.count(b) != 0 && out) out_.scores = base(*out);
+            if (v.count(b) != 0) out_.weights = a, out_.acc = base(out ? *out : add ? *add : nullptr);
+            return false;
+        });
+        if (out_.scores.empty()) missing("a GEMM of Q and K");
+        if (out_.acc.empty()) missing("a GEMM of weights and V");
+    }
+
+    void attend(const Statement& caller) {
+        const NodePtr c = call_of(caller);
+        const auto results = results_of(caller);
+        out_.attend = c->items[0]->text;
+        const Spot d = def(out_.attend);
+        std::vector<std::string> params;
+        for (const auto& p : d->node->params) params.push_back(p.name);
+        if (params.size() + 1 != c->items.size()) missing("arguments of " + out_.attend);
+        auto& body = d->body;
+
+        const Spot leave = last(body, [](const Statement& s) { return s.node && s.node->kind == Kind::Return; });
+        if (!leave) missing("what " + out_.attend + " returns");
+        const NodePtr value = leave->node->items[0];
+        const Nodes returned = value->kind == Kind::Tuple ? value->items : Nodes{value};
+        if (returned.size() != results.size()) missing("results of " + out_.attend);
+
+        const Spot packs = first(body_, [&](const Statement& s) {
+            const auto t = target_of(s);
+            return t && t->kind == Kind::Subscript && base(t) == out_.weights;
+        });
+        if (!packs) missing("a statement that writes the weights");
+        out_.p_result = base(value_of(*packs));
+        const Spot rescales = last(body_, [&](const Statement& s) {
+            const auto t = target_of(s);
+            if (!t || t->kind != Kind::Subscript || base(t) != out_.acc) return false;
+            for (const auto& n : names_in(value_of(s)))
+                if (std::find(results.begin(), results.end(), n) != results.end()) out_.shrink = n;
+            return false;
+        });
+        (void)rescales;
+        for (std::size_t k = 0; k < results.size(); ++k) {
+            const std::string inside = base(returned[k]);
+            if (results[k] == out_.p_result) out_.p = inside;
+            const Spot made = last(body, [&](const Statement& s) { return assigns(s, inside); });
+            if (!made) continue;
+            if (inner_call(value_of(*made), "amax")) out_.max = inside, out_.max_before = results[k];
+            if (inner_call(value_of(*made), "sum")) out_.sum_before = results[k];
+        }
+        if (out_.max.empty() || out_.sum_before.empty() || out_.p.empty()) missing("maximum, sum and weights");
+
+        const Spot where = first(body, [](const Statement& s) { return calls(s, "rows") && calls(s, "cols"); });
+        if (!where || results_of(*where).size() != 2) missing("rows and cols");
+        const auto names = results_of(*where);
+        const bool rows_first = is_call(value_of(*where)->items[0], "rows");
+        out_.rows = names[rows_first ? 0 : 1], out_.cols = names[rows_first ? 1 : 0];
+        const NodePtr rows = inner_call(value_of(*where), "rows"), cols = inner_call(value_of(*where), "cols");
+
+        const Spot branch = first(body, [&](const Statement& s) {
+            return s.kind == Statement::Kind::If && s.node->items[0]->kind == Kind::Name && s.body.size() == 1 &&
+                   calls(s.body[0], "where");
+        });
+        if (!branch) missing("a mask statement");
+        out_.masked = base(branch->node->items[0]);
+        out_.x = results_of(branch->body[0]).at(0);
+
+        const Spot weighs = last(body, [&](const Statement& s) { return assigns(s, out_.p); });
+        std::vector<NodePtr> factors;
+        products(value_of(*weighs), factors);
+        for (const auto& f : factors) {
+            const auto a = base(f->items[0]), u = base(f->items[1]);
+            if (a == out_.x) out_.unit = u;
+            else out_.ref = a;
+        }
+        if (out_.unit.empty() || out_.ref.empty()) missing("the unit of scores");
+
+        // by what the caller passes: the work item's variables, then the agent's first row, then the key tile
+        for (const auto& n : {base(rows->items[1])}) out_.attend_params = {n};
+        std::string tile;
+        for (const auto& n : names_in(cols->items[1]))
+            if (std::find(params.begin(), params.end(), n) != params.end()) tile = n;
+        out_.attend_params.push_back(tile);
+        for (std::size_t k = 0; k < params.size(); ++k) {
+            if (params[k] == out_.attend_params[0]) out_.first_row = base(c->items[k + 1]);
+            arguments_[base(c->items[k + 1])] = params[k];
+        }
+    }
+
+    void products(const NodePtr& x, std::vector<NodePtr>& out) {
+        if (!x) return;
+        if (x->kind == Kind::Binary && x->text == "*") out.push_back(x);
+        for (const auto& i : x->items) products(i, out);
+    }
+
+    void work_items() {
+        const Spot loop = first(body_, [](const Statement& s) {
+            return s.kind == Statement::Kind::For && inner_call(s.node->items[1], "bind");
+        });
+        if (!loop) missing("a loop over work items");
+        std::vector<std::string> names = names_in(loop->node->items[0]);
+        if (names.size() < 3) missing("a work item (b, h, m)");
+        names.erase(names.begin(), names.end() - 3);
+        out_.b = names[0], out_.h = names[1], out_.m = names[2];
+        if (arguments_.count(out_.b) == 0 || arguments_.count(out_.h) == 0)
+            missing("b and h among the arguments of " + out_.attend);
+        out_.attend_params = {arguments_[out_.b], arguments_[out_.h], out_.attend_params[0], out_.attend_params[1]};
+        const Spot decides = first(body_, [&](const Statement& s) {
+            const auto c = call_of(s);
+            return c && c->items[0]->text != out_.attend && def(c->items[0]->text);
+        });
+        if (!decides) missing("a def of key ranges");
+        out_.key_tiles = call_of(*decides)->items[0]->text;
+        for (const auto& p : def(out_.key_tiles)->node->params) out_.tile_params.push_back(p.name);
+        if (out_.tile_params.size() != 4) missing("b, h and rows of " + out_.key_tiles);
+    }
+
+    void epilogue() {
+        const Spot adds = last(body_, [&](const Statement& s) {
+            const auto c = call_of(s);
+            return is_call(c, "complete") && base(c->items[1]) == out_.sum_before;
+        });
+        if (!adds) missing("the complete sum of weights");
+        out_.total = results_of(*adds).at(0);
+        const Spot scales = last(body_, [&](const Statement& s) {
+            const auto t = target_of(s);
+            return t && t->kind == Kind::Subscript && base(t) == out_.acc && reads(value_of(s), out_.acc);
+        });
+        for (const auto& n : names_in(value_of(*scales)))
+            if (n != out_.acc) out_.inv = n;
+        const Spot keeps = last(body_, [&](const Statement& s) {
+            const auto t = target_of(s);
+            return t && base(t) == "Lse";
+        });
+        if (!keeps) missing("a store of the LSE");
+        out_.lse = base(value_of(*keeps));
+        if (out_.inv.empty() || out_.inv == out_.shrink || out_.lse.empty()) missing("an epilogue");
+    }
+
+    std::vector<Statement>& body_;
+    Places out_;
+    std::map<std::string, std::string> arguments_; // of the call of attend, to its parameters
+};
+
+} // namespace
+
+Spot first(std::vector<Statement>& block, const Matches& matches) {
+    for (std::size_t k = 0; k < block.size(); ++k) {
+        if (matches(block[k])) return {&block, k};
+        if (const Spot s = first(block[k].body, matches)) return s;
+    }
+    return {};
+}
+
+Spot last(std::vector<Statement>& block, const Matches& matches) {
+    Spot out;
+    for (std::size_t k = 0; k < block.size(); ++k) {
+        if (matches(block[k])) out = {&block, k};
+        if (const Spot s = last(block[k].body, matches)) out = s;
+    }
+    return out;
+}
+
+NodePtr value_of(const Statement& s) {
+    if (!s.node || (s.node->kind != Kind::Assign && s.node->kind != Kind::AugAssign)) return nullptr;
+    return s.node->items.back();
+}
+
+NodePtr target_of(const Statement& s) {
+    if (!s.node || (s.node->kind != Kind::Assign && s.node->kind != Kind::AugAssign)) return nullptr;
+    return s.node->items[0];
+}
+
+std::vector<std::string> results_of(const Statement& s) {
+    std::vector<std::string> out;
+    const NodePtr t = target_of(s);
+    if (!t) return out;
+    for (const auto& x : t->kind == Kind::Tuple ? t->items : Nodes{t})
+        if (x->kind == Kind::Name) out.push_back(x->text);
+    return out;
+}
+
+NodePtr call_of(const Statement& s) {
+    if (s.kind != Statement::Kind::Simple || !s.node) return nullptr;
+    const NodePtr x = s.node->kind == Kind::ExprStmt ? s.node->items[0] : value_of(s);
+    return x && x->kind == Kind::Call ? x : nullptr;
+}
+
+bool calls(const Statement& s, std::string_view function) {
+    return s.kind == Statement::Kind::Simple && inner_call(s.node, function) != nullptr;
+}
+
+bool assigns(const Statement& s, const std::string& name) {
+    if (s.kind != Statement::Kind::Simple) return false;
+    const auto r = results_of(s);
+    return std::find(r.begin(), r.end(), name) != r.end();
+}
+
+const NodePtr* keyword(const NodePtr& call, std::string_view name) {
+    for (const auto& k : call->keywords)
+        if (k.name == name) return &k.value;
+    return nullptr;
+}
+
+Places find(cuir::Kernel& kernel) {
+    return Finder(kernel).run();
+}
+
+} // namespace cubridge::ir::transfer

@@ -1,0 +1,209 @@
+// Which tensors, heads and rows q, k and v are loaded from. SPDX-License-Identifier: Apache-2.0
+#include "ir/expr/build.h"
+#include "ir/transfer/rules.h"
+#include "ir/transfer/tables.h"
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Statement;
+
+struct Source {
+    std::string tensor; ///< parameter or workspace
+    Expr head;          ///< over h
+    bool batch = true;  ///< indexed by b; false: one for all requests
+};
+
+/// Edits slices `tensor[b, head, ...]` in all statements of a kernel.
+NodePtr edited(const NodePtr& x, const std::string& tensor, const std::function<NodePtr(const NodePtr&)>& edit) {
+    if (!x) return x;
+    if (x->kind == syntax::Kind::Subscript && base(x) == tensor && x->items[1]->kind == syntax::Kind::Tuple) return edit(x);
+    auto out = std::make_shared<syntax::Node>(*x);
+    for (auto& i : out->items) i = edited(i, tensor, edit);
+    for (auto& k : out->keywords) k.value = edited(k.value, tensor, edit);
+    return out;
+}
+
+void edit_slices(std::vector<Statement>& block, const std::string& tensor,
+                 const std::function<NodePtr(const NodePtr&)>& edit) {
+    for (auto& s : block) {
+        if (s.kind == Statement::Kind::Simple && reads(s.node, tensor)) s.node = edited(s.node, tensor, edit);
+        edit_slices(s.body, tensor, edit);
+    }
+}
+
+/// The tensor that an expression of q, k or v is a plain Load of.
+std::optional<Source> plain(Work& w, Expr e, int row_axis, int column_axis) {
+    ExprPool& pool = w.launch.pool;
+    if (e->kind != Kind::Load || e->args.size() != 4) return std::nullopt;
+    const bool rows = e->args[2] == pool.index(row_axis), columns = e->args[3] == pool.index(column_axis);
+    const bool b = e->args[0] == pool.index(axis::b);
+    if (!rows || !columns || !b || (e->args[1]->free & ~(index_bit(axis::h) | index_bit(axis::b))) != 0)
+        return std::nullopt;
+    Source s;
+    s.head = e->args[1];
+    if (e->number <= 2) {
+        s.tensor = std::string(1, "QKV"[e->number]);
+    } else {
+        const int x = canonical(w.launch.v, e->number);
+        if (x < 0) return std::nullopt;
+        const auto& type = w.launch.target.operands.at(static_cast<std::size_t>(x));
+        if (type.dtype != w.launch.target.request.kv_dtype)
+            refuse("operand x" + std::to_string(x) + " is loaded like k or v, but its elements are " +
+                   torch_name(type.dtype));
+        s.tensor = "x" + std::to_string(x);
+    }
+    return s;
+}
+
+/// A transformed q, k or v (norm, rotation, scales) becomes a tensor of the workspace.
+Source transformed(Work& w, Expr e, const char* what, int row_axis, int column_axis, Expr rows, const char* columns) {
+    Launch& l = w.launch;
+    ExprPool& pool = l.pool;
+    if ((e->free & ~(index_bit(axis::b) | index_bit(axis::h) | index_bit(row_axis) | index_bit(column_axis))) != 0)
+        refuse(std::string(what) + " depends on more than its own position");
+    // one for each head of the tensor that it is made of, not for each query head
+    const Expr kv = pool.apply(Op::FloorDiv, pool.index(axis::h),
+                               pool.apply(Op::FloorDiv, pool.dim(dims::Hq), pool.dim(dims::Hk)));
+    Expr by_kv = pool.rewrite(e, [&](Expr x) { return x == kv ? pool.index(place::entry) : x; });
+    const bool grouped = (by_kv->free & index_bit(axis::h)) == 0;
+    Map map(l, std::string("make_") + what);
+    const NodePtr heads = grouped ? name("Hk") : map.writer.write(l.v.heads);
+    const NodePtr row_count = map.writer.write(rows);
+    const int n = l.allocate(what, {name("B"), heads, row_count, name(columns)}, l.target.request.q_dtype);
+    map.writer.index = {{axis::b, name("b")}, {axis::h, name("h")}, {place::entry, name("h")},
+                        {row_axis, name("i")}, {column_axis, name("c")}};
+    const std::string value = text(map.writer.write(grouped ? by_kv : e));
+    const std::string tensor = l.workspace[static_cast<std::size_t>(n)];
+    map.add(tensor + "[b, h, i, c] = " + value);
+    std::vector<Statement> params;
+    for (const auto& t : map.uses.tensors) {
+        if (const Statement* p = w.kernel.param(t)) params.push_back(*p);
+    }
+    set_constant(map.kernel(), columns, w.kernel.constant(columns));
+    set_constant(map.kernel(), "elem", w.kernel.constant("elem"));
+    if (std::string(columns) == "Dv" && contains(e, [](Expr x) { return x->kind == Kind::Dim && x->number == dims::D; }))
+        set_constant(map.kernel(), "D", w.kernel.constant("D"));
+    map.finish({"b", "h", "i", "c"}, {name("B"), heads, row_count, name(columns)}, params);
+    w.applied(std::string(what) + " made by a map kernel");
+    return {tensor, grouped ? kv : pool.index(axis::h), true};
+}
+
+void load_from(Work& w, const std::string& tensor, const Source& s, Expr own_head) {
+    if (s.tensor == tensor && s.head == own_head) return;
+    Local local(w, Local::Where::Role);
+    local.writer.hoist = nullptr;
+    const NodePtr head = local.writer.write(s.head);
+    edit_slices(w.kernel.body, tensor, [&](const NodePtr& x) {
+        auto out = std::make_shared<syntax::Node>(*x);
+        auto at = std::make_shared<syntax::Node>(*x->items[1]);
+        at->items[1] = head;
+        out->items = {name(s.tensor), at};
+        return NodePtr(out);
+    });
+    w.applied("heads and tensors of q, k, v");
+}
+
+/// x0 as K or V takes the parameter's place and type.
+void become(Work& w, const std::string& tensor, const std::string& by) {
+    auto& head = w.kernel.head;
+    for (std::size_t k = 0; k < head.size(); ++k) {
+        if (head[k].kind != Statement::Kind::Param || head[k].name != tensor) continue;
+        const bool there = w.kernel.param(by) != nullptr || by[0] != 'x';
+        if (there) {
+            head.erase(head.begin() + static_cast<std::ptrdiff_t>(k));
+        } else {
+            head[k].name = by;
+            head[k].node = item("elem", Nodes(4, name("_")));
+        }
+        return;
+    }
+}
+
+} // namespace
+
+Expr length_of(Work& w) {
+    // keep implies j < e, with e of the request and the head: the least of a conjunction's bounds
+    ExprPool& pool = w.launch.pool;
+    const Expr keep = w.part.keep, j = pool.index(axis::j);
+    for (const Expr c : keep->kind == Kind::And ? keep->args : std::vector<Expr>{keep}) {
+        if (c->kind != Kind::Cmp || c->op != Op::Le || c->args.size() != 1) continue;
+        const IntSum s = as_sum(c->args[0]);
+        for (const auto& [k, t] : s.terms) {
+            if (t != j || k != 1) continue;
+            const Expr end = pool.isum(1, {{1, j}, {-1, c->args[0]}});
+            if ((end->free & ~(index_bit(axis::b) | index_bit(axis::h))) == 0 && !is_const(end)) return end;
+        }
+    }
+    return nullptr;
+}
+
+void inputs(Work& w) {
+    ExprPool& pool = w.launch.pool;
+    Part& p = w.part;
+    const Expr h = pool.index(axis::h);
+    const Expr kv = pool.apply(Op::FloorDiv, h, pool.apply(Op::FloorDiv, pool.dim(dims::Hq), pool.dim(dims::Hk)));
+    const bool plain_heads = w.launch.v.heads == pool.dim(dims::Hq);
+    const auto source = [&](Expr e, const char* what, int row, int column, Expr rows, const char* columns) {
+        const auto s = plain(w, e, row, column);
+        return s ? *s : transformed(w, e, what, row, column, rows, columns);
+    };
+    if (p.keys != pool.dim(dims::Sk)) { // before anything else is written: the expert's own Sk
+        Local local(w, Local::Where::Role);
+        w.keys = local.writer.write(p.keys);
+        const auto rename = [&](auto&& self, std::vector<Statement>& block) -> void {
+            for (auto& s : block) {
+                if (s.kind == Statement::Kind::Simple && reads(s.node, "Sk")) s.node = replace(s.node, "Sk", w.keys);
+                self(self, s.body);
+            }
+        };
+        rename(rename, w.kernel.body);
+        w.applied("number of keys");
+    }
+    const Source q = source(p.q, "q", axis::i, axis::c, pool.dim(dims::Sq), "D"),
+                 k = source(p.k, "k", axis::j, axis::c, p.keys, "D"), v = source(p.v, "v", axis::j, axis::d, p.keys, "Dv");
+    load_from(w, "Q", q, h);
+    load_from(w, "K", k, kv);
+    load_from(w, "V", v, kv);
+    for (const auto& [tensor, s] : {std::pair<std::string, const Source&>{"Q", q}, {"K", k}, {"V", v}})
+        if (s.tensor != tensor) become(w, tensor, s.tensor);
+    if (!plain_heads) { // bind(B, Hq, ...) and the outputs have other heads
+        Local local(w, Local::Where::Role);
+        const NodePtr heads = local.writer.write(w.launch.v.heads);
+        const Spot loop = first(w.kernel.body, [&](const Statement& s) {
+            return s.kind == Statement::Kind::For && line_of(s).find("bind(") != std::string::npos;
+        });
+        auto node = std::make_shared<syntax::Node>(*loop->node);
+        node->items[1] = replace(node->items[1], "Hq", heads);
+        loop->node = node;
+        for (auto& s : w.kernel.head)
+            if (s.kind == Statement::Kind::Param && (s.name == "Out" || s.name == "Lse")) s.node = replace(s.node, "Hq", heads);
+        w.applied("heads of the output");
+    }
+    if (v.tensor == "V" && v.head->kind == Kind::Index) // as many heads as the output
+        for (auto& s : w.kernel.head)
+            if (s.kind == Statement::Kind::Param && s.name == "V") s.node = replace(s.node, "Hk", name("Hq"));
+
+    const Expr end = length_of(w);
+    if (!end || p.keep->kind == Kind::Const) return;
+    // rows beyond it may be anything, NaN too: 0 * NaN would reach the output
+    Local local(w, Local::Where::Role);
+    local.writer.hoist = nullptr;
+    const NodePtr bound = local.writer.write(end);
+    for (const std::string& t : {k.tensor, v.tensor}) {
+        edit_slices(w.kernel.body, t, [&](const NodePtr& x) {
+            auto out = std::make_shared<syntax::Node>(*x);
+            auto at = std::make_shared<syntax::Node>(*x->items[1]);
+            auto slice = std::make_shared<syntax::Node>(*at->items.at(2));
+            if (slice->kind != syntax::Kind::Slice) return NodePtr(x);
+            if (reads(slice->items[1], "minimum")) return NodePtr(x); // K and V are one tensor
+            slice->items[1] = call("minimum", {slice->items[1], bound});
+            at->items[2] = slice;
+            out->items[1] = at;
+            return NodePtr(out);
+        });
+    }
+    w.applied("rows of k and v beyond the length are not loaded");
+}
+
+} // namespace cubridge::ir::transfer

@@ -1,0 +1,188 @@
+// Which key tiles are visited, and which of them need the mask. SPDX-License-Identifier: Apache-2.0
+#include "ir/mask/mask.h"
+#include "ir/transfer/rules.h"
+#include "ir/transfer/tables.h"
+
+namespace cubridge::ir::transfer {
+namespace {
+
+class Ranges {
+public:
+    explicit Ranges(Work& w) : w_(w), pool_(w.launch.pool), local_(w, Local::Where::Tiles) {}
+
+    void closed(const std::vector<mask::Analysis::Range>& ranges) {
+        std::string list, before; // tiles below `before` are listed already
+        for (const auto& r : ranges) {
+            const bool from_0 = ranges.size() == 1 && is_int(r.begin, 0);
+            const std::string end = let("some", clamped(r.end)), top = "cdiv(" + end + ", BN)";
+            std::string low = "0", high = top;
+            if (!from_0 || !before.empty()) {
+                const std::string begin = let("least", clamped(r.begin));
+                const std::string floor = before.empty() ? "0" : before;
+                high = before.empty() ? let("high", "maximum(" + top + ", " + begin + " // BN)")
+                                      : let("high", "where(" + begin + " < " + end + ", " + top + ", " + floor + ")");
+                low = before.empty() ? begin + " // BN" : "clamp(" + begin + " // BN, " + floor + ", " + high + ")";
+                if (r.all_begin || ranges.size() > 1) low = let("low", low);
+            }
+            if (r.all_begin && r.all_end) {
+                const std::string every = let("every", clamped(r.all_end));
+                if (from_0 && is_int(r.all_begin, 0)) {
+                    list = add(list, every + " // BN", high, true);
+                    list = add(list, "0", every + " // BN", false);
+                } else {
+                    const std::string first = let("first", "clamp(cdiv(" + clamped(r.all_begin) + ", BN), " + low + ", " + high + ")");
+                    const std::string last = let("last", "clamp(" + every + " // BN, " + first + ", " + high + ")");
+                    list = before_list(list, low, first, true, before_list("", first, last, false, before_list("", last, high, true, "")));
+                }
+            } else {
+                list = before_list(list, low, high, true, "");
+            }
+            before = high;
+        }
+        statements_.push_back("return [" + list + "]");
+    }
+
+    void classified(const mask::Analysis& a);
+
+    std::vector<std::string> statements_;
+
+private:
+    std::string clamped(Expr e) {
+        if (is_int(e, 0)) return "0";
+        if (e == w_.part.keys) return text(w_.keys);
+        return text(call("clamp", {local_.writer.write(e), small(0), w_.keys}));
+    }
+    std::string let(const char* stem, const std::string& value) {
+        const std::string n = w_.launch.fresh(stem);
+        statements_.push_back(n + " = " + value);
+        return n;
+    }
+    static std::string one(const std::string& begin, const std::string& end, bool masked) {
+        return "(" + begin + ", " + end + ", " + (masked ? "True" : "False") + ")";
+    }
+    static std::string add(const std::string& list, const std::string& begin, const std::string& end, bool masked) {
+        return list + (list.empty() ? "" : ", ") + one(begin, end, masked);
+    }
+    /// From high to low: what is higher stands first.
+    static std::string before_list(const std::string& lower, const std::string& begin, const std::string& end, bool masked,
+                                   const std::string& higher) {
+        std::string out = higher;
+        out = add(out, begin, end, masked);
+        return lower.empty() ? out : out + ", " + lower;
+    }
+
+    Work& w_;
+    ExprPool& pool_;
+    Local local_;
+};
+
+/// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them.
+class Bounds {
+public:
+    explicit Bounds(Work& w) : w_(w), pool_(w.launch.pool) {}
+
+    std::pair<std::string, std::string> of(const mask::Table& t) {
+        Launch& l = w_.launch;
+        const bool columns = t.axis == axis::j;
+        const std::string size = columns ? "BN" : "BM";
+        Map map(l, "bound_tiles");
+        const NodePtr rows = columns ? map.writer.write(w_.part.keys) : name("Sq");
+        std::vector<std::string> variables;
+        Nodes extents, all;
+        const auto over = [&](int axis, const char* variable, const NodePtr& extent) {
+            if ((t.value->free & index_bit(axis)) == 0) return;
+            variables.emplace_back(variable);
+            extents.push_back(extent);
+            all.push_back(extent);
+            map.writer.index[axis] = name(variable);
+        };
+        over(axis::b, "b", name("B"));
+        over(axis::h, "h", map.writer.write(l.v.heads));
+        variables.emplace_back("n");
+        all.push_back(rows); // more than enough: the number of tiles is the kernel's affair
+        extents.push_back(call("cdiv", {rows, name(size)}));
+        const auto least = table_name("least", all), most = table_name("most", all);
+        std::string at;
+        for (const auto& v : variables) at += (at.empty() ? "" : ", ") + v;
+        map.writer.index[t.axis] = name("at");
+        const std::string value = text(map.writer.write(t.value));
+        map.add("at = n * " + size);
+        map.add("low = " + value);
+        map.add("high = low");
+        map.open("for r in range(" + size + "):", [&] {
+            map.add("at = minimum(n * " + size + " + r, " + text(rows) + " - 1)");
+            map.add("x = " + value);
+            map.add("low = minimum(low, x)");
+            map.add("high = maximum(high, x)");
+        });
+        map.add(least + "[" + at + "] = low");
+        map.add(most + "[" + at + "] = high");
+        set_constant(map.kernel(), size, w_.kernel.constant(size));
+        map.finish(variables, extents);
+        return {least, most};
+    }
+
+private:
+    std::string table_name(const char* stem, const Nodes& extents) {
+        return w_.launch.workspace[static_cast<std::size_t>(w_.launch.allocate(stem, extents, DType::I32))];
+    }
+    Work& w_;
+    ExprPool& pool_;
+};
+
+} // namespace
+
+/// The class of each tile, where the visible keys of a row are not a few ranges.
+void Ranges::classified(const mask::Analysis& a) {
+    const Places& at = w_.at;
+    std::map<std::size_t, std::pair<std::string, std::string>> tables;
+    const std::string n = "n", tile_class = w_.launch.fresh("tile_class");
+    const auto own_leaf = local_.writer.leaf;
+    local_.writer.index[mask::tile::j0] = name("j0");
+    local_.writer.index[mask::tile::j1] = name("j1");
+    local_.writer.leaf = [&](Expr e) -> NodePtr {
+        if (e->kind != Kind::Load || e->number < mask::kTable) return own_leaf(e);
+        const auto t = static_cast<std::size_t>(e->number - mask::kTable) / 2;
+        if (tables.count(t) == 0) tables[t] = Bounds(w_).of(a.tables.at(t));
+        Nodes index;
+        for (std::size_t k = 0; k + 1 < e->args.size(); ++k) index.push_back(local_.writer.write(e->args[k]));
+        const bool column = e->args.back()->number == mask::tile::j0;
+        index.push_back(column ? name(n) : binary("//", name(at.tile_params[2]), name("BM")));
+        const bool least = (e->number - mask::kTable) % 2 == 0;
+        return item(least ? tables[t].first : tables[t].second, std::move(index));
+    };
+    const std::string some = text(local_.writer.write(a.any)), every = text(local_.writer.write(a.every)),
+                      keys = text(w_.keys);
+    std::string params;
+    for (const auto& p : at.tile_params) params += p + ", ";
+    cuir::Statement def = line("def " + tile_class + "(" + params + n + "):");
+    for (const auto& s : {"j0, j1 = " + n + " * BN, minimum((" + n + " + 1) * BN, " + keys + ")", "some = " + some,
+                          "every = (" + every + ") & ((" + n + " + 1) * BN <= " + keys + ")",
+                          std::string("return some, every")})
+        def.body.push_back(line(s));
+    params.resize(params.size() - 2);
+    statements_.push_back("return classify(cdiv(" + keys + ", BN), " + tile_class + ", " + params + ")");
+    const Spot decides = w_.def(at.key_tiles);
+    decides.block->insert(decides.block->begin() + static_cast<std::ptrdiff_t>(decides.at), std::move(def));
+}
+
+void key_ranges(Work& w) {
+    if (is_true(w.part.keep)) return;
+    const mask::Analysis a = mask::analyse(w.launch.pool, w.part.keep, w.part.keys);
+    Ranges r(w);
+    if (!a.ranges.empty()) {
+        r.closed(a.ranges);
+        w.applied("key ranges: closed form");
+    } else if (!is_true(a.any) || !is_false(a.every)) {
+        r.classified(a);
+        w.applied(a.tables.empty() ? "key ranges: classes of tiles" : "key ranges: classes of tiles, by tables");
+    } else {
+        r.statements_.push_back("return [(0, cdiv(" + text(w.keys) + ", BN), True)]");
+        w.applied("key ranges: all, masked");
+    }
+    auto& body = w.key_tiles();
+    body.clear();
+    for (const auto& s : r.statements_) body.push_back(line(s));
+}
+
+} // namespace cubridge::ir::transfer

@@ -1,0 +1,61 @@
+// Head dims, element type and tile sizes. SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/rules.h"
+
+namespace cubridge::ir::transfer {
+namespace {
+
+/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread and 99 KB of shared memory.
+struct Tile {
+    int head_dim, bm, bn, warps;
+};
+constexpr Tile kTiles[] = {{64, 128, 128, 4}, {128, 128, 64, 4}, {192, 128, 64, 8}, {256, 64, 32, 4}};
+
+} // namespace
+
+void check_request(const Launch& l) {
+    const Request& r = l.target.request;
+    if (r.layout != Request::Layout::Dense) refuse("ragged and paged layouts are not what the expert loads");
+    if (r.rows != Request::Rows::AsWritten) refuse("rows that are the tail of the text's");
+    if (r.q_dtype != r.kv_dtype || r.q_dtype != r.o_dtype || (r.q_dtype != DType::BF16 && r.q_dtype != DType::F16))
+        refuse(std::string("element types other than one of bfloat16 and float16: ") + torch_name(r.q_dtype) + ", " +
+               torch_name(r.kv_dtype) + ", " + torch_name(r.o_dtype));
+    if (l.head_dim % 8 != 0 || l.head_dim_v % 8 != 0)
+        refuse("head dims " + std::to_string(l.head_dim) + " and " + std::to_string(l.head_dim_v) +
+               " are no multiples of 8, which 16-byte copies take");
+    if (r.alignment < 16) refuse("tensors are aligned to " + std::to_string(r.alignment) + " bytes; copies take 16");
+    if (l.head_dim > 256 || l.head_dim_v > 256)
+        refuse("head dims above 256: " + std::to_string(l.head_dim) + " and " + std::to_string(l.head_dim_v));
+    for (const Part& p : l.v.parts)
+        if (p.inner && !(p.inner->kind == Kind::Dim && p.inner->number == dims::D))
+            refuse("a dot product over something else than the head dim");
+}
+
+void shape(Work& w) {
+    const Launch& l = w.launch;
+    const auto set = [&](const std::string& n, int value) {
+        const NodePtr old = w.kernel.constant(n);
+        if (!old) refuse("the expert has no constant " + n);
+        if (old->kind == syntax::Kind::Int && old->integer == value) return false;
+        auto node = std::make_shared<syntax::Node>();
+        node->kind = syntax::Kind::Int;
+        node->integer = value;
+        set_constant(w.kernel, n, node);
+        return true;
+    };
+    bool changed = set("D", l.head_dim);
+    changed = set("Dv", l.head_dim_v) || changed;
+    for (const Tile& t : kTiles) {
+        if (t.head_dim < std::max(l.head_dim, l.head_dim_v)) continue;
+        for (const auto& [n, v] : {std::pair{"BM", t.bm}, {"BN", t.bn}, {"W", t.warps}})
+            if (w.kernel.constant(n)) changed = set(n, v) || changed;
+        break;
+    }
+    if (changed) w.applied("tile sizes");
+    const char* elem = short_name(l.target.request.q_dtype);
+    if (!w.kernel.constant("elem") || text(w.kernel.constant("elem")) != elem) {
+        set_constant(w.kernel, "elem", name(elem));
+        w.applied("element type");
+    }
+}
+
+} // namespace cubridge::ir::transfer

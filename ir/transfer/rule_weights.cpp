@@ -1,0 +1,179 @@
+// What is made of modified scores: sinks, pointwise weights, ratios, gains. SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/rules.h"
+#include "ir/transfer/tables.h"
+#include <algorithm>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Statement;
+
+/// Drops parameters and results of attend, in the def and in its calls.
+void narrow(Work& w, const std::set<std::string>& params, const std::vector<std::string>& returned,
+            const std::vector<std::string>& results) {
+    const Spot def = w.def(w.at.attend);
+    auto node = std::make_shared<syntax::Node>(*def->node);
+    std::vector<bool> stays;
+    for (const auto& p : node->params) stays.push_back(params.count(p.name) == 0);
+    node->params.erase(std::remove_if(node->params.begin(), node->params.end(),
+                                      [&](const auto& p) { return params.count(p.name) != 0; }),
+                       node->params.end());
+    def->node = node;
+    const auto list = [](const std::vector<std::string>& names) {
+        std::string out;
+        for (const auto& n : names) out += (out.empty() ? "" : ", ") + n;
+        return out;
+    };
+    const Spot leave = last(def->body, [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
+    w.replace(leave, "return " + list(returned));
+    first(w.role(), [&](const Statement& s) {
+        const auto c = call_of(s);
+        if (!c || c->items[0]->text != w.at.attend) return false;
+        std::string arguments;
+        for (std::size_t k = 0; k < stays.size(); ++k)
+            if (stays[k]) arguments += (arguments.empty() ? "" : ", ") + text(c->items[k + 1]);
+        const_cast<Statement&>(s) = line(list(results) + " = " + w.at.attend + "(" + arguments + ")");
+        return false;
+    });
+}
+
+void erase_all(Work& w, std::vector<Statement>& block, const Matches& matches) {
+    for (Spot s = first(block, matches); s; s = first(block, matches)) w.erase(s);
+}
+
+/// acc[:] = acc * name
+bool multiplies(const Statement& s, const std::string& acc, const std::string& by) {
+    const auto t = target_of(s);
+    return t && t->kind == syntax::Kind::Subscript && base(t) == acc && reads(value_of(s), by);
+}
+
+/// Weights that need no maximum: it, the rescale, the reference and the exponentials go.
+void without_maximum(Work& w) {
+    const Places& at = w.at;
+    auto& attend = w.attend();
+    const Spot returns = last(attend, [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
+    std::vector<std::string> returned;
+    const NodePtr value = returns->node->items[0];
+    for (const auto& x : value->items) returned.push_back(base(x));
+    const std::string shrink_inside = [&] {
+        const Spot call = first(w.role(), [&](const Statement& s) { return calls(s, at.attend); });
+        const auto results = results_of(*call);
+        for (std::size_t k = 0; k < results.size(); ++k)
+            if (results[k] == at.shrink) return returned[k];
+        return std::string();
+    }();
+    for (const auto& n : {at.max, at.ref, at.p, shrink_inside})
+        erase_all(w, attend, [&](const Statement& s) { return assigns(s, n); });
+    erase_all(w, w.role(), [&](const Statement& s) { return multiplies(s, at.acc, at.shrink); });
+}
+
+void pointwise(Work& w) {
+    const Places& at = w.at;
+    without_maximum(w);
+    erase_all(w, w.attend(), [&](const Statement& s) { return assigns(s, at.sum_before); });
+    narrow(w, {at.max_before, at.sum_before}, {at.x}, {at.p_result});
+    auto& role = w.role();
+    for (const auto& n : {at.max_before, at.sum_before, at.total, at.inv, at.lse})
+        erase_all(w, role, [&](const Statement& s) { return assigns(s, n); });
+    erase_all(w, role, [&](const Statement& s) { return multiplies(s, at.acc, at.inv) || base(target_of(s)) == "Lse"; });
+}
+
+void ratio(Work& w) {
+    const Places& at = w.at;
+    without_maximum(w);
+    const Spot sum = w.in(w.attend(), at.sum_before);
+    w.replace(sum, at.sum_before + " = " + at.sum_before + " + " + at.x + ".sum(-1)");
+    narrow(w, {at.max_before}, {at.x, at.sum_before}, {at.p_result, at.sum_before});
+    auto& role = w.role();
+    const Spot start = first(role, [&](const Statement& s) { return assigns(s, at.max_before); });
+    w.replace(start, at.sum_before + " = full(R, 0.0)");
+    erase_all(w, role, [&](const Statement& s) { return assigns(s, at.lse) || base(target_of(s)) == "Lse"; });
+    if (w.part.weights.rest) {
+        Local local(w, Local::Where::Role);
+        const std::string rest = text(local.writer.write(derive(w, w.part.weights.rest)));
+        const Spot total = w.in(role, at.total);
+        w.replace(total, at.total + " = " + text(value_of(*total)) + " + " + rest);
+        std::size_t k = total.at;
+        for (const auto& s : local.made) w.insert({total.block, k++}, s);
+    }
+    const Spot inv = w.in(role, at.inv);
+    w.replace(inv, at.inv + " = 1.0 / " + at.total);
+    w.applied("weights divided by their sum");
+}
+
+/// A sink is a key without a value: the running maximum starts at it, the total takes its weight at the end.
+void sinks(Work& w) {
+    const Places& at = w.at;
+    ExprPool& pool = w.launch.pool;
+    Local local(w, Local::Where::Role);
+    auto& role = w.role();
+    const Spot start = first(role, [&](const Statement& s) { return assigns(s, at.max_before); });
+    std::vector<std::string> names;
+    Level level = Level::Kernel;
+    for (const Expr extra : w.part.weights.extra) {
+        const Expr e = by_exp2(pool, scaled(pool, derive(w, extra), log2e(pool)));
+        level = join(level, local.writer.level(e));
+        if ((e->free & index_bit(axis::i)) != 0 && local.writer.index.count(axis::i) == 0) {
+            const std::string i = w.launch.fresh("i");
+            local.made.push_back(i + " = rows(" + at.first_row + ", R)");
+            local.writer.index[axis::i] = name(i);
+        }
+        const NodePtr value = local.writer.write(e, Level::Tile);
+        std::string n = text(value);
+        if (value->kind != syntax::Kind::Name && !is_const(e)) {
+            n = w.launch.fresh("sink");
+            local.made.push_back(n + " = " + text(value));
+        }
+        names.push_back(n);
+    }
+    std::string most = names[0];
+    for (std::size_t k = 1; k < names.size(); ++k) most = "maximum(" + most + ", " + names[k] + ")";
+    const bool zero = names.size() == 1 && is_real(w.part.weights.extra[0], 0);
+    const Spot unit = w.in(w.kernel.body, at.unit);
+    if (!zero && text(value_of(*unit)) != "1.0") most += " / " + at.unit;
+    if (level < Level::Row) most = "full(R, " + most + ")";
+    w.replace(start, at.max_before + ", " + at.sum_before + " = " + most + ", full(R, 0.0)");
+    const Spot total = w.in(role, at.total);
+    std::string sum = text(value_of(*total));
+    const std::string top = w.launch.fresh("top");
+    for (const auto& n : names) sum += " + exp2(" + n + " - " + top + ")";
+    w.replace(total, at.total + " = " + sum);
+    if (zero)
+        w.insert(total, top + " = " + at.max_before + " * " + at.unit);
+    else // a sink of -inf in a row without keys
+        w.insert(total, top + " = where(" + at.max_before + " == -inf, 0.0, " + at.max_before + " * " + at.unit + ")");
+    const Spot again = first(role, [&](const Statement& s) { return assigns(s, at.max_before); });
+    std::size_t k = again.at;
+    for (const auto& s : local.made) w.insert({again.block, k++}, s);
+    w.applied(zero && w.part.weights.extra.size() == 1 ? "off by one" : "sink");
+}
+
+void gain(Work& w) {
+    Local local(w, Local::Where::Attend);
+    ExprPool& pool = w.launch.pool;
+    const std::string value = text(local.writer.write(by_exp2(pool, derive(w, w.part.gain)))), n = w.launch.fresh("weighted");
+    const Spot leave = last(w.attend(), [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
+    const std::string p = w.part.weights.kind == Weights::Kind::Softmax ? w.at.p : w.at.x;
+    auto node = std::make_shared<syntax::Node>(*leave->node);
+    node->items[0] = replace(node->items[0], p, name(n));
+    leave->node = node;
+    std::size_t k = leave.at;
+    for (const auto& s : local.made) w.insert({leave.block, k++}, s);
+    w.insert({leave.block, k}, n + " = " + p + " * (" + value + ")");
+    w.applied("gain of weights");
+}
+
+} // namespace
+
+void weights(Work& w) {
+    switch (w.part.weights.kind) {
+    case Weights::Kind::Pointwise: pointwise(w); break;
+    case Weights::Kind::Ratio: ratio(w); break;
+    case Weights::Kind::Softmax:
+        if (!w.part.weights.extra.empty()) sinks(w);
+        break;
+    }
+    if (w.part.gain) gain(w);
+}
+
+} // namespace cubridge::ir::transfer

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/transfer.h"
+#include "ir/transfer/rules.h"
+
+namespace cubridge::ir::transfer {
+namespace {
+
+Transferred run(const cuir::Program& expert, const Target& target) {
+    const cuir::Kernel* main = expert.main();
+    if (!main) refuse("the expert's program has no kernel with roles");
+    Launch l(target);
+    check_request(l);
+    const bool several = l.v.parts.size() > 1;
+    const auto reads = [&](int number) {
+        const auto is = [&](Expr e) { return e->kind == Kind::Load && e->number == number; };
+        return contains(l.v.out, is) || (l.stores_lse && l.v.lse && contains(l.v.lse, is));
+    };
+    std::vector<cuir::Kernel> kernels;
+    std::vector<std::string> outputs, lses;
+    for (std::size_t n = 0; n < l.v.parts.size(); ++n) {
+        Work w(l, n, *main);
+        if (several) {
+            Uses none;
+            const NodePtr heads = Writer(l.pool, l.v, none).write(l.v.heads);
+            const auto table = [&](const char* stem, const Nodes& extents) {
+                return l.workspace[static_cast<std::size_t>(l.allocate(stem + std::to_string(n), extents, DType::F32))];
+            };
+            outputs.push_back(w.out = table("O", {name("B"), heads, name("Sq"), name("Dv")}));
+            w.lse = reads(kLse + static_cast<int>(n)) ? table("L", {name("B"), heads, name("Sq")}) : "";
+            lses.push_back(w.lse);
+            w.elem_out = false;
+            w.kernel.head[1].name += "_" + std::to_string(n);
+        }
+        shape(w);
+        inputs(w);
+        mask_statement(w);
+        key_ranges(w);
+        score(w);
+        weights(w);
+        output(w);
+        complete_head(l, w.kernel, w.uses);
+        kernels.push_back(std::move(w.kernel));
+    }
+    for (auto& k : kernels) l.program.kernels.push_back(std::move(k));
+    if (several) combine(l, outputs, lses);
+    return {std::move(l.program), std::move(l.rules)};
+}
+
+} // namespace
+
+Result<Transferred> transfer(const cuir::Program& expert, const Target& target) {
+    try {
+        return run(expert, target);
+    } catch (const Failure& f) {
+        Error e = f.error;
+        if (e.kind == "limit") e.kind = "no_rule", e.message = "too long for rules: " + e.message;
+        return e;
+    }
+}
+
+} // namespace cubridge::ir::transfer

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/work.h"
+#include "ir/mask/mask.h"
+#include <algorithm>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Statement;
+
+/// Carries expressions into another pool. Children are made before their parents, in their old order, so that normal
+/// forms stay what they are.
+class Copy {
+public:
+    Copy(const ExprPool& from, ExprPool& to) : from_(from), to_(to) {}
+    Expr operator()(Expr e) {
+        if (!e) return e;
+        std::set<Expr, bool (*)(Expr, Expr)> all([](Expr a, Expr b) { return a->id < b->id; });
+        const auto visit = [&](auto&& self, Expr x) -> void {
+            if (done_.count(x) != 0 || !all.insert(x).second) return;
+            for (const Expr a : x->args) self(self, a);
+        };
+        visit(visit, e);
+        for (const Expr x : all) {
+            ExprNode node = *x;
+            for (Expr& a : node.args) a = done_.at(a);
+            if (x->kind == Kind::Table) node.number = to_.add_table(from_.table(x->number));
+            done_.emplace(x, to_.intern(std::move(node)));
+        }
+        return done_.at(e);
+    }
+
+private:
+    const ExprPool& from_;
+    ExprPool& to_;
+    std::unordered_map<Expr, Expr> done_;
+};
+
+void names_of(const std::vector<Statement>& block, std::set<std::string>& out) {
+    for (const auto& s : block) {
+        if (!s.name.empty()) out.insert(s.name);
+        if (s.node)
+            for (const auto& p : s.node->params) out.insert(p.name);
+        if (s.node && s.kind == Statement::Kind::With)
+            for (const auto& n : s.node->names) out.insert(n);
+        if (s.node)
+            for (const auto& n : names_in(s.node)) out.insert(n);
+        names_of(s.body, out);
+    }
+}
+
+} // namespace
+
+void refuse(const std::string& what, const std::string& hint) {
+    fail("no_rule", what, {}, hint);
+}
+
+Launch::Launch(const Target& given) : target(given) {
+    Copy copy(*given.variant.pool, pool);
+    v = given.variant;
+    v.pool.reset();
+    for (Expr* e : {&v.out, &v.lse, &v.row_is_empty, &v.row_lse, &v.heads, &v.columns}) *e = copy(*e);
+    for (Part& p : v.parts) {
+        for (Expr* e : {&p.q, &p.k, &p.v, &p.inner, &p.keys, &p.score, &p.keep, &p.gain, &p.weights.value, &p.weights.rest})
+            *e = copy(*e);
+        for (Expr& e : p.weights.extra) e = copy(e);
+    }
+    head_dim = given.request.head_dim != 0 ? given.request.head_dim : 128;
+    head_dim_v = given.request.head_dim_v != 0 ? given.request.head_dim_v : head_dim;
+    stores_lse = given.returns_lse || given.request.lse != Request::Lse::None;
+    names = {"B", "Hq", "Hk", "Sq", "Sk", "D", "Dv", "LOG2E", "LN2", "inf", "elem"};
+}
+
+std::string Launch::fresh(const std::string& stem) {
+    std::string out = stem;
+    for (int n = 1; !names.insert(out).second; ++n) out = stem + std::to_string(n);
+    return out;
+}
+
+void Launch::applied(const std::string& rule) {
+    if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+}
+
+int Launch::allocate(const std::string& stem, const std::vector<NodePtr>& extents, DType dtype) {
+    const std::string name = fresh(stem);
+    std::string sizes;
+    for (const auto& e : extents) sizes += (sizes.empty() ? "" : ", ") + text(e);
+    if (extents.size() == 1) sizes += ",";
+    program.storage.push_back(line(name + " = alloc(workspace, (" + sizes + "), " + short_name(dtype) + ")"));
+    workspace.push_back(name);
+    return static_cast<int>(workspace.size()) - 1;
+}
+
+
+Statement param(const std::string& name, const NodePtr& type) {
+    Statement s;
+    s.kind = Statement::Kind::Param;
+    s.name = name;
+    s.node = type;
+    return s;
+}
+
+NodePtr operand_type(const Launch& launch, int operand) {
+    const auto& t = launch.target.operands.at(static_cast<std::size_t>(operand));
+    if (t.dtype == DType::E4M3 || t.dtype == DType::E5M2)
+        refuse("operand x" + std::to_string(operand) + " has 8-bit floats", "give it as float16 or float32");
+    if (t.rank == 0) return name(short_name(t.dtype));
+    return item(short_name(t.dtype), Nodes(static_cast<std::size_t>(t.rank), name("_")));
+}
+
+void set_constant(cuir::Kernel& kernel, const std::string& name, const NodePtr& value) {
+    auto def = std::make_shared<syntax::Node>(*kernel.head.back().node);
+    auto& params = def->params;
+    const auto bar = std::find_if(params.begin(), params.end(),
+                                  [](const auto& p) { return p.form == syntax::Param::Form::Bar; });
+    if (bar == params.end()) {
+        syntax::Param p;
+        p.form = syntax::Param::Form::Bar;
+        params.push_back(p);
+    }
+    auto it = std::find_if(params.begin(), params.end(), [&](const auto& p) { return p.name == name; });
+    if (it == params.end()) {
+        params.emplace_back();
+        it = params.end() - 1;
+        it->name = name;
+    }
+    it->fallback = value;
+    kernel.head.back().node = def;
+}
+
+void complete_head(const Launch& launch, cuir::Kernel& kernel, const Uses& uses) {
+    const auto add = [&](const std::string& name, const NodePtr& type) {
+        if (!kernel.param(name)) kernel.head.insert(kernel.head.end() - 1, param(name, type));
+    };
+    for (const int x : uses.operands) add("x" + std::to_string(x), operand_type(launch, x));
+    for (const auto& [value, name] : uses.constants) {
+        auto node = std::make_shared<syntax::Node>();
+        node->kind = syntax::Kind::Int;
+        node->integer = value;
+        set_constant(kernel, name, node);
+    }
+}
+
+cuir::Kernel make_map(const std::string& name) {
+    cuir::Kernel out;
+    Statement s;
+    s.kind = Statement::Kind::Decorator;
+    s.node = transfer::name("map");
+    out.head.push_back(s);
+    auto def = std::make_shared<syntax::Node>();
+    def->kind = syntax::Kind::FunctionDef;
+    def->text = name;
+    s.node = def;
+    s.kind = Statement::Kind::Kernel;
+    s.name = name;
+    out.head.push_back(s);
+    s.kind = Statement::Kind::Constants;
+    s.name.clear();
+    out.head.push_back(s);
+    return out;
+}
+
+Work::Work(Launch& l, std::size_t part_number, const cuir::Kernel& expert)
+    : launch(l), number(part_number), part(l.v.parts[part_number]), kernel(expert), at(find(kernel)), keys(name("Sk")) {
+    names_of(kernel.head, launch.names);
+    names_of(kernel.body, launch.names);
+    const Spot copy = first(kernel.body, [](const Statement& s) {
+        const auto c = call_of(s);
+        return c && c->items.size() == 3 && base(c->items[1]) == "K";
+    });
+    const NodePtr slice = call_of(*copy)->items[1];
+    kv = slice->items[1]->items.at(1);
+}
+
+std::vector<Statement>& Work::attend() {
+    return def(at.attend)->body;
+}
+
+std::vector<Statement>& Work::key_tiles() {
+    return def(at.key_tiles)->body;
+}
+
+std::vector<Statement>& Work::role() {
+    return first(kernel.body, [&](const Statement& s) {
+               return s.kind == Statement::Kind::With && last(const_cast<Statement&>(s).body, [&](const Statement& t) {
+                          return assigns(t, at.p_result);
+                      });
+           })->body;
+}
+
+Spot Work::def(const std::string& name) {
+    return first(kernel.body, [&](const Statement& s) { return s.kind == Statement::Kind::Def && s.name == name; });
+}
+
+Spot Work::in(std::vector<Statement>& block, const std::string& name) {
+    return last(block, [&](const Statement& s) { return assigns(s, name); });
+}
+
+void Work::insert(const Spot& before, const std::string& text) {
+    before.block->insert(before.block->begin() + static_cast<std::ptrdiff_t>(before.at), line(text));
+}
+
+void Work::insert_after(const Spot& spot, const std::string& text) {
+    insert({spot.block, spot.at + 1}, text);
+}
+
+void Work::replace(const Spot& spot, const std::string& text) {
+    auto s = line(text);
+    s.body = std::move(spot->body);
+    *spot = std::move(s);
+}
+
+void Work::erase(const Spot& spot) {
+    spot.block->erase(spot.block->begin() + static_cast<std::ptrdiff_t>(spot.at));
+}
+
+void Work::add_to_prelude(const std::string& text) {
+    Spot s = last(kernel.body, [&](const Statement& t) { return assigns(t, at.unit); });
+    while (s.at + 1 < s.block->size() && [&] { // after what was added before
+        const auto r = results_of((*s.block)[s.at + 1]);
+        return r.size() == 1 && std::any_of(prelude.begin(), prelude.end(), [&](const auto& p) { return p.second == r[0]; });
+    }())
+        ++s.at;
+    insert_after(s, text);
+}
+
+Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, work.uses), work_(work) {
+    const Places& at = work.at;
+    auto& index = writer.index;
+    std::string h = at.h;
+    switch (where) {
+    case Where::Attend:
+        h = at.attend_params[1];
+        index[axis::b] = name(at.attend_params[0]), index[axis::h] = name(h);
+        index[place::first] = name(at.attend_params[2]);
+        index[axis::i] = name(at.rows), index[axis::j] = name(at.cols);
+        break;
+    case Where::Tiles:
+        h = at.tile_params[1];
+        index[axis::b] = name(at.tile_params[0]), index[axis::h] = name(h);
+        index[mask::tile::i0] = name(at.tile_params[2]), index[mask::tile::i1] = name(at.tile_params[3]);
+        break;
+    case Where::Role:
+        index[axis::b] = name(at.b), index[axis::h] = name(at.h), index[place::first] = name(at.first_row);
+        break;
+    }
+    writer.kv = transfer::replace(work.kv, at.h, name(h));
+    writer.leaf = [this](Expr e) -> NodePtr {
+        if (e->kind != Kind::Load) return nullptr;
+        if (e->number == kScore) return name(work_.at.scores);
+        if (e->number >= kWorkspace && e->number < kWorkspace + static_cast<int>(work_.launch.workspace.size())) {
+            Nodes index_nodes;
+            for (const Expr a : e->args) index_nodes.push_back(writer.write(a, writer.level(e)));
+            return item(work_.launch.workspace[static_cast<std::size_t>(e->number - kWorkspace)], std::move(index_nodes));
+        }
+        return nullptr;
+    };
+    if (where != Where::Tiles) writer.hoist = [this](Expr e, Level level) { return hoist(e, level); };
+}
+
+NodePtr Local::hoist(Expr e, Level level) {
+    if (level == Level::Kernel) {
+        if (const auto it = work_.prelude.find(e); it != work_.prelude.end()) return name(it->second);
+        const NodePtr value = writer.make(e);
+        const std::string n = work_.launch.fresh("scale");
+        work_.add_to_prelude(n + " = " + text(value));
+        work_.prelude.emplace(e, n);
+        return name(n);
+    }
+    if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
+    const NodePtr value = writer.make(e);
+    const char* stem = level == Level::Scalar ? "factor" : level == Level::Row ? "row" : level == Level::Column ? "column" : "part";
+    const std::string n = work_.launch.fresh(stem);
+    made.push_back(n + " = " + text(value));
+    names_.emplace(e, n);
+    return name(n);
+}
+
+} // namespace cubridge::ir::transfer

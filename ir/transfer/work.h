@@ -1,0 +1,88 @@
+// What rules work on: the program that is being made, and the kernel of one part of the Variant in it. Private to
+// ir/transfer. SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/transfer/places.h"
+#include "ir/transfer/writer.h"
+#include <memory>
+#include <optional>
+
+namespace cubridge::ir::transfer {
+
+/// The launch as a whole: a pool of its own (Variants are shared between threads), the workspace, the map kernels.
+struct Launch {
+    explicit Launch(const Target& given);
+
+    const Target& target;
+    ExprPool pool;
+    Variant v; ///< of `pool`
+    cuir::Program program; ///< storage, and kernels in their order
+    std::vector<std::string> rules;
+    std::set<std::string> names; ///< taken
+    std::vector<std::string> workspace; ///< names of tables; Load(kWorkspace + n)
+    std::map<Expr, Expr> tables;        ///< what is tabulated already
+    int head_dim, head_dim_v;
+    bool stores_lse;
+
+    std::string fresh(const std::string& stem);
+    void applied(const std::string& rule); ///< once each
+    /// Workspace of these extents; its Loads have input number kWorkspace + the result.
+    int allocate(const std::string& stem, const std::vector<NodePtr>& extents, DType dtype);
+};
+
+/// Heads of the parameters that expressions of a kernel need.
+cuir::Statement param(const std::string& name, const NodePtr& type);
+NodePtr operand_type(const Launch& launch, int operand);
+/// Adds what `uses` names to a kernel's head.
+void complete_head(const Launch& launch, cuir::Kernel& kernel, const Uses& uses);
+void set_constant(cuir::Kernel& kernel, const std::string& name, const NodePtr& value);
+cuir::Kernel make_map(const std::string& name);
+
+/// One kernel with its part.
+struct Work {
+    Work(Launch& l, std::size_t part_number, const cuir::Kernel& expert);
+
+    Launch& launch;
+    std::size_t number;
+    Part& part;
+    cuir::Kernel kernel;
+    Places at;
+    Uses uses;
+    std::string out = "Out", lse = "Lse"; ///< what it writes
+    bool elem_out = true;                 ///< false: float32 workspace
+    NodePtr keys;                         ///< extent of j
+    NodePtr kv;                           ///< h // G in the role
+    Expr row_shift = nullptr; ///< Real over b, h, i in units of log2: left out of the scores, owed to the LSE
+    std::map<Expr, std::string> prelude; ///< names of values that nothing but the launch decides
+
+    std::vector<cuir::Statement>& attend();
+    std::vector<cuir::Statement>& key_tiles();
+    std::vector<cuir::Statement>& role();
+    Spot in(std::vector<cuir::Statement>& block, const std::string& name); ///< last assignment of it
+    Spot def(const std::string& name);
+    void insert(const Spot& before, const std::string& text);
+    void insert_after(const Spot& spot, const std::string& text);
+    void replace(const Spot& spot, const std::string& text);
+    void erase(const Spot& spot);
+    void add_to_prelude(const std::string& text);
+    void applied(const std::string& rule) { launch.applied(rule); }
+};
+
+/// A writer of expressions inside a block of a kernel. Statements that it makes are collected by level; what only the
+/// launch decides goes to the prelude at once.
+class Local {
+public:
+    enum class Where { Attend, Tiles, Role };
+    Local(Work& work, Where where);
+
+    Writer writer;
+    std::vector<std::string> made; ///< statements to stand before the one that was asked for
+
+private:
+    NodePtr hoist(Expr e, Level level);
+    Work& work_;
+    std::map<Expr, std::string> names_;
+};
+
+[[noreturn]] void refuse(const std::string& what, const std::string& hint = "");
+
+} // namespace cubridge::ir::transfer
