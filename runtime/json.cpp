@@ -1,6 +1,6 @@
 // Reader and writer of JSON.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include <array>
 #include <charconv>
 #include <cmath>

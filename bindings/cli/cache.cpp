@@ -1,15 +1,17 @@
 // cubridge cache list | show | verify. SPDX-License-Identifier: Apache-2.0
 #include "bindings/cli/commands.h"
-#include "bindings/cli/json.h"
 #include "bindings/cli/machine.h"
 #include "bindings/cli/status.h"
 #include "cubridge/runtime/artifact.h"
+#include "cubridge/runtime/json.h"
 #include <ctime>
 #include <fmt/format.h>
 
 namespace cubridge::cli {
 
 namespace {
+
+using runtime::Json;
 
 std::string when(std::int64_t seconds) {
     const std::time_t t = static_cast<std::time_t>(seconds);
@@ -39,17 +41,17 @@ int list(const Options& options, cache::Store& store, const Terminal& out) {
     Table table;
     for (const cache::Summary& s : store.list()) {
         if (options.json)
-            out.line(Object()
-                         .text("id", s.id.hex())
-                         .text("request_key", s.key.hex())
-                         .text("arch", s.arch)
-                         .text("made_by", s.made_by)
-                         .text("build", s.build)
-                         .integer("bytes", s.bytes)
-                         .text("created", when(s.created))
-                         .text("used", when(s.used))
-                         .boolean("pinned", s.pinned)
-                         .done());
+            out.line(Json::object()
+                         .add("id", s.id.hex())
+                         .add("request_key", s.key.hex())
+                         .add("arch", s.arch)
+                         .add("made_by", s.made_by)
+                         .add("build", s.build)
+                         .add("bytes", s.bytes)
+                         .add("created", when(s.created))
+                         .add("used", when(s.used))
+                         .add("pinned", s.pinned)
+                         .text());
         else
             table.row({s.id.hex(12), s.arch, s.made_by, fmt::format("{:>7} B", s.bytes), when(s.used)});
     }
@@ -71,28 +73,27 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
     }
     const runtime::Artifact& a = *artifact;
     if (options.json) {
-        List entries;
+        auto entries = Json::array();
         for (const auto& e : a.entries)
-            entries.add(Object()
-                            .text("name", e.name)
-                            .integer("registers", e.registers)
-                            .integer("stack", e.stack)
-                            .integer("spills", e.spill_stores + e.spill_loads)
-                            .done());
-        out.line(Object()
-                     .text("id", a.id.hex())
-                     .text("request_key", a.key.hex())
-                     .text("arch", a.arch)
-                     .text("made_by", a.build.made_by)
-                     .text("build", a.build.text())
-                     .text("variant", a.subject)
-                     .integer("cubin_bytes", static_cast<std::int64_t>(a.cubin.size()))
-                     .raw("entries", entries.done())
-                     .text("plan", a.plan.text())
-                     .text("verified", a.verification.record)
-                     .text("created", when(a.created))
-                     .text("cuda", a.cuda)
-                     .done());
+            entries.push(Json::object()
+                             .add("name", e.name)
+                             .add("registers", e.registers)
+                             .add("stack", e.stack)
+                             .add("spills", e.spill_stores + e.spill_loads));
+        out.line(Json::object()
+                     .add("id", a.id.hex())
+                     .add("request_key", a.key.hex())
+                     .add("arch", a.arch)
+                     .add("made_by", a.build.made_by)
+                     .add("build", a.build.text())
+                     .add("variant", a.subject)
+                     .add("cubin_bytes", static_cast<std::int64_t>(a.cubin.size()))
+                     .add("entries", std::move(entries))
+                     .add("plan", a.plan.text())
+                     .add("verified", a.verification.record)
+                     .add("created", when(a.created))
+                     .add("cuda", a.cuda)
+                     .text());
         return kDone;
     }
     out.line("kernel    " + a.id.hex());
@@ -113,19 +114,19 @@ int verify(const Options& options, cache::Store& store, const Terminal& out) {
     std::optional<cache::Digest> id;
     if (options.words.size() == 2) id = named(store, options.words[1]);
     const cache::Verification v = store.verify(id);
-    List bad;
+    auto bad = Json::array();
     for (const auto& f : v.bad) {
-        bad.add(Object().text("id", f.id.hex()).text("reason", f.reason).done());
+        bad.push(Json::object().add("id", f.id.hex()).add("reason", f.reason));
         if (!options.json) out.line(f.id.hex(12) + "  " + f.reason);
     }
     const bool fine = v.bad.empty() && v.outcome;
     if (options.json)
-        out.line(Object()
-                     .integer("checked", v.checked)
-                     .raw("bad", bad.done())
-                     .text("outcome", cache::name(v.outcome.code))
-                     .text("reason", v.outcome.reason)
-                     .done());
+        out.line(Json::object()
+                     .add("checked", v.checked)
+                     .add("bad", std::move(bad))
+                     .add("outcome", cache::name(v.outcome.code))
+                     .add("reason", v.outcome.reason)
+                     .text());
     else
         out.line(fmt::format("{} checked, {} bad{}{}", v.checked, v.bad.size(), v.outcome.reason.empty() ? "" : ": ",
                              v.outcome.reason));

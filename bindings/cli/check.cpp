@@ -1,11 +1,12 @@
 // cubridge check: numbers against the float64 reference. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/check.h"
 #include "bindings/cli/commands.h"
-#include "bindings/cli/json.h"
 #include "bindings/cli/machine.h"
 #include "bindings/cli/status.h"
 #include "bindings/cli/target.h"
 #include "cubridge/runtime/adapter.h"
+#include "cubridge/runtime/json.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
@@ -15,6 +16,7 @@ namespace cubridge::cli {
 namespace {
 
 using runtime::CheckReport;
+using runtime::Json;
 
 struct Checked {
     CheckReport report;
@@ -79,37 +81,38 @@ std::string said(const Options& options) {
     return s;
 }
 
-std::string json_of(const std::string& word, const Options& options, const Checked& c) {
+Json texts(const std::vector<std::string>& list) {
+    auto out = Json::array();
+    for (const std::string& text : list) out.push(text);
+    return out;
+}
+
+Json json_of(const std::string& word, const Options& options, const Checked& c) {
     const CheckReport& r = c.report;
-    List failures, not_done;
-    for (const std::string& f : r.failures) failures.add(quoted(f));
-    for (const std::string& n : r.not_done) not_done.add(quoted(n));
-    Object o;
-    o.text("specification", word)
-        .text("options", said(options))
-        .text("verdict", name_of(r.verdict))
-        .boolean("gpu", options.gpu);
+    Json error;
     if (r.error)
-        o.raw("error", Object()
-                           .text("kind", r.error->kind)
-                           .text("message", r.error->message)
-                           .integer("line", r.error->span.line)
-                           .integer("column", r.error->span.column)
-                           .text("hint", r.error->hint)
-                           .done());
-    else
-        o.raw("error", "null");
-    return o.integer("seed", static_cast<std::int64_t>(options.seed))
-        .integer("cases", r.planned)
-        .integer("against_text", r.against_text)
-        .integer("against_f64", r.against_f64)
-        .integer("kernels", r.kernels)
-        .real("worst_ratio", r.worst_ratio)
-        .text("worst_case", r.worst_case)
-        .raw("failures", failures.done())
-        .raw("not_done", not_done.done())
-        .real("ms", r.ms)
-        .done();
+        error = Json::object()
+                    .add("kind", r.error->kind)
+                    .add("message", r.error->message)
+                    .add("line", r.error->span.line)
+                    .add("column", r.error->span.column)
+                    .add("hint", r.error->hint);
+    return Json::object()
+        .add("specification", word)
+        .add("options", said(options))
+        .add("verdict", name_of(r.verdict))
+        .add("gpu", options.gpu)
+        .add("error", std::move(error))
+        .add("seed", static_cast<std::int64_t>(options.seed))
+        .add("cases", r.planned)
+        .add("against_text", r.against_text)
+        .add("against_f64", r.against_f64)
+        .add("kernels", r.kernels)
+        .add("worst_ratio", r.worst_ratio)
+        .add("worst_case", r.worst_case)
+        .add("failures", texts(r.failures))
+        .add("not_done", texts(r.not_done))
+        .add("ms", r.ms);
 }
 
 std::string complaint(const std::string& word, const Checked& c, const Terminal& on) {
@@ -145,33 +148,31 @@ public:
     Resume(const Options& options) : options_(options) {
         if (options.resume.empty()) return;
         std::ifstream before(options.resume);
-        for (std::string line; std::getline(before, line);) lines_.push_back(line);
+        for (std::string line; std::getline(before, line);)
+            if (auto json = Json::parse(line)) lines_.push_back(std::move(*json)); // the last may be torn
         file_.open(options.resume, std::ios::app);
         if (!file_) throw Usage(options.resume + " can't be written");
     }
     bool passed(const std::string& word) const {
-        const std::string begin = start(word), seed = fmt::format("\"seed\": {},", options_.seed);
-        for (const std::string& l : lines_)
-            if (l.compare(0, begin.size(), begin) == 0 && l.find(seed) != std::string::npos) return true;
-        return false;
+        const std::pair<const char*, Json> wanted[] = {{"specification", word},
+                                                       {"options", said(options_)},
+                                                       {"verdict", "passed"},
+                                                       {"gpu", options_.gpu},
+                                                       {"seed", static_cast<std::int64_t>(options_.seed)}};
+        return std::any_of(lines_.begin(), lines_.end(), [&](const Json& line) {
+            return std::all_of(std::begin(wanted), std::end(wanted), [&](const auto& member) {
+                const Json* found = line.find(member.first);
+                return found != nullptr && *found == member.second;
+            });
+        });
     }
     void add(const std::string& json) {
         if (file_.is_open()) file_ << json << std::endl;
     }
 
 private:
-    std::string start(const std::string& word) const {
-        std::string s = Object()
-                            .text("specification", word)
-                            .text("options", said(options_))
-                            .text("verdict", "passed")
-                            .boolean("gpu", options_.gpu)
-                            .done();
-        s.pop_back();
-        return s;
-    }
     const Options& options_;
-    std::vector<std::string> lines_;
+    std::vector<Json> lines_;
     std::ofstream file_;
 };
 
@@ -189,7 +190,7 @@ int check(const Options& options) {
             continue;
         }
         const Checked c = run(word, options, machine, progress);
-        const std::string json = json_of(word, options, c);
+        const std::string json = json_of(word, options, c).text();
         resume.add(json);
         if (options.json) {
             out.line(json);

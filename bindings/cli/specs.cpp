@@ -1,9 +1,9 @@
 // cubridge specs: what comes with the library. SPDX-License-Identifier: Apache-2.0
 #include "bindings/cli/commands.h"
-#include "bindings/cli/json.h"
 #include "bindings/cli/status.h"
 #include "bindings/cli/terminal.h"
 #include "cubridge/runtime/builtin.h"
+#include "cubridge/runtime/json.h"
 
 namespace cubridge::cli {
 
@@ -17,7 +17,7 @@ int specs(const Options& options) {
     for (const runtime::BuiltIn& b : runtime::built_in_specifications()) {
         if (!wanted.empty() && b.name != wanted) continue;
         if (options.json)
-            out.line(Object().text("name", b.name).text("title", b.title).text("text", b.text).done());
+            out.line(runtime::Json::object().add("name", b.name).add("title", b.title).add("text", b.text).text());
         else if (!wanted.empty())
             std::fwrite(b.text.data(), 1, b.text.size(), stdout);
         else

@@ -229,6 +229,8 @@ Evaluator::Array Evaluator::make(Expr e) {
     case Kind::Select: fill(out, x, [](const double* v) { return v[0] != 0 ? v[1] : v[2]; }); break;
     case Kind::Cast:
         fill(out, x, [&](const double* v) {
+            if (e->args[0]->type == Type::Int) // a product of integers that is 0 has no sign
+                return (e->type == Type::F32 ? static_cast<double>(static_cast<float>(v[0])) : v[0]) + 0.0;
             if (e->type == Type::F32) return static_cast<double>(static_cast<float>(v[0]));
             const bool narrows =
                 e->type == Type::Int && (e->args[0]->type == Type::Real || e->args[0]->type == Type::F32);

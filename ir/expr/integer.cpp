@@ -119,8 +119,16 @@ bool is_group(Expr e) { // Hq // Hk: exact, since a request has a whole number o
     return e->kind == Kind::FloorDiv && is_dim(e->args[0], dims::Hq) && is_dim(e->args[1], dims::Hk);
 }
 
-// e / by where it is exact for every value of the atoms, else null.
+// Reads no position and nothing captured, which may be 0: sizes only.
+bool is_of_sizes(Expr e) {
+    return e->free == 0 && e->kind != Kind::Load && e->kind != Kind::Arg &&
+           e->depth <= 8 && // so that shared parts are not walked for ever
+           std::all_of(e->args.begin(), e->args.end(), [](Expr a) { return is_of_sizes(a); });
+}
+
+// e / by where it is exact for every value of the atoms, else null. A divisor that may be 0 cancels nothing.
 Expr divide_exactly(ExprPool& p, Expr e, Expr by) {
+    if (!is_of_sizes(by)) return nullptr;
     if (e == by) return p.integer(1);
     if (is_dim(e, dims::Hq) && is_dim(by, dims::Hk)) return build(p, Kind::FloorDiv, e, by);
     if (is_dim(e, dims::Hq) && is_group(by)) return p.dim(dims::Hk);

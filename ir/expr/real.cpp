@@ -36,8 +36,13 @@ Expr ExprPool::rsum(double constant, std::vector<std::pair<double, Expr>> terms)
         else
             flat.emplace_back(c, e);
     };
+    const auto distributes = [](double c, Expr e) { // a product of finite numbers that is none would meet another one
+        const auto overflows = [c](double x) { return std::isfinite(x) && !std::isfinite(c * x); };
+        return std::isfinite(c) && c != 0 && !overflows(e->real) &&
+               std::none_of(e->rcoef.begin(), e->rcoef.end(), overflows);
+    };
     for (const auto& [c, e] : terms) {
-        if (e->kind == Kind::Sum && std::isfinite(c) && c != 0) {
+        if (e->kind == Kind::Sum && distributes(c, e)) {
             constant += c * e->real;
             for (std::size_t k = 0; k < e->args.size(); ++k) push(c * e->rcoef[k], e->args[k]);
         } else {
@@ -129,7 +134,12 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
                            : p == 0.5 ? std::sqrt(e->real)
                                       : std::pow(e->real, p);
         } else if (e->kind == Kind::Sum && e->args.size() == 1 && e->real == 0 && (e->rcoef[0] > 0 || f.den == 1)) {
-            coefficient *= p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
+            const double scale = p == 1 ? e->rcoef[0] : std::pow(e->rcoef[0], p);
+            if (std::isfinite(scale) && std::isfinite(coefficient) && !std::isfinite(scale * coefficient)) {
+                flat.push_back(f); // 1e300 * (1e300 * x) is 0 where x is, inf * x is not
+                return;
+            }
+            coefficient *= scale;
             self(self, {e->args[0], f.num, f.den});
         } else if (e->kind == Kind::Product) {
             // (x^2)^(1/2) is |x|, (x^3)^(1/3) and (x^(1/2))^2 are no numbers where x is negative, and (x y)^(1/2) is
@@ -148,6 +158,7 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
             flat.push_back(f);
         }
     };
+    std::stable_partition(factors.begin(), factors.end(), [](const Power& f) { return is_const(f.base); });
     for (const Power& f : factors) push(push, f);
     meter_.spend(flat.size());
     if (type == Type::Int && distribute &&
@@ -158,7 +169,10 @@ Expr ExprPool::product(Type type, std::vector<Power> factors, bool distribute) {
         if (r->kind != Kind::Product) return r;
         return r;
     }
-    std::stable_sort(flat.begin(), flat.end(), [](const Power& a, const Power& b) { return a.base->id < b.base->id; });
+    // s / t * t and s * t / t are one form: where one is no number, so is the other
+    std::stable_sort(flat.begin(), flat.end(), [](const Power& a, const Power& b) {
+        return std::pair(a.base->id, a.num < 0) < std::pair(b.base->id, b.num < 0);
+    });
     ExprNode n{.kind = Kind::Product, .type = type};
     for (const Power& f : flat) {
         if (!n.args.empty() && n.args.back() == f.base) {

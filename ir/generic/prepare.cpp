@@ -149,7 +149,6 @@ void add_operands(Prepared& p, const Scalar& s) {
                 if (const auto high = itself ? std::nullopt : range(p, size).high) least = *high;
             }
             o.least.push_back(std::move(least));
-            o.broadcast.push_back(false);
         }
         p.plan.operands.push_back(std::move(o));
     }

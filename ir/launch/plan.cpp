@@ -120,10 +120,9 @@ Operand read_operand(Reader& r) {
     o.value = r.number<double>(w[4]);
     for (int k = 0; k < o.rank; ++k) {
         const auto text = r.after("axis");
-        const auto kind = text.substr(0, text.find(' '));
-        if (kind != "exact" && kind != "repeat") r.bad("expected 'exact' or 'repeat'");
-        o.broadcast.push_back(kind == "repeat");
-        o.least.push_back(r.code(text.substr(std::min(kind.size() + 1, text.size()))));
+        constexpr std::string_view exact = "exact ";
+        if (!text.starts_with(exact)) r.bad("expected 'exact'");
+        o.least.push_back(r.code(text.substr(exact.size())));
     }
     return o;
 }
@@ -172,9 +171,7 @@ std::string Plan::text() const {
     for (const auto& o : operands) {
         out += "operand " + o.name + " " + short_name(o.dtype) + " " + std::to_string(o.rank) +
                (o.bound ? " bound " : " given ") + decimal(o.value) + "\n";
-        for (std::size_t k = 0; k < o.least.size(); ++k)
-            out += std::string("axis ") + (k < o.broadcast.size() && o.broadcast[k] ? "repeat " : "exact ") +
-                   o.least[k].text() + "\n";
+        for (const auto& least : o.least) out += "axis exact " + least.text() + "\n";
     }
     for (const auto& c : conditions)
         out += std::string("condition ") + kConditions[static_cast<std::size_t>(c.kind)] + "\ntext " + escaped(c.text) +

@@ -39,6 +39,18 @@ Wide quotient(std::int64_t a, std::int64_t b) { // b > 0
     return floor_div(a, finite(b) ? b : kLimit);
 }
 
+Wide raised(std::int64_t v, std::int64_t n) {
+    if (v >= -1 && v <= 1) return v < 0 && n % 2 == 0 ? 1 : v;
+    const Wide beyond = v < 0 && n % 2 != 0 ? -kInfinite : kInfinite;
+    if (!finite(v)) return beyond;
+    Wide r = 1;
+    for (std::int64_t k = 0; k < n; ++k) {
+        r *= v;
+        if (r > kLimit || r < -Wide(kLimit)) return k + 1 == n ? r : beyond;
+    }
+    return r;
+}
+
 } // namespace
 
 Interval one(std::int64_t v) {
@@ -60,11 +72,10 @@ Interval multiply(const Interval& a, const Interval& b) {
 
 Interval power(const Interval& a, std::int64_t n) {
     if (n % 2 == 0 && a.low < 0) { // no square is below 0
-        return power({0, hull(a, multiply(a, one(-1))).high}, n);
+        const Interval minus = multiply(a, one(-1));
+        return power(a.high <= 0 ? minus : Interval{0, hull(a, minus).high}, n);
     }
-    Interval r = a;
-    for (std::int64_t k = 1; k < std::min<std::int64_t>(n, 64); ++k) r = multiply(r, a);
-    return n <= 64 || (a.single() && (a.low == 0 || a.low == 1)) ? r : Interval{};
+    return {as_low(raised(a.low, n)), as_high(raised(a.high, n))};
 }
 
 Interval least(const Interval& a, const Interval& b) {

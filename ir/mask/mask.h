@@ -36,7 +36,7 @@ struct Analysis {
     /// Closed form: key ranges for query rows i0 <= i < i1, Int over b, h, i0, i1, not clamped to [0, keys). Keys
     /// outside every `some` range are kept by no row; keys inside an `all` range are kept by every row. A range whose
     /// end is not beyond its begin is empty, wherever it lies. Ascending and disjoint (those that are not empty); an
-    /// `all` lies inside its `some`. Empty list: no closed form.
+    /// `all` lies inside its `some`, as far as keys >= 0 go. Empty list: no closed form.
     struct Range {
         Expr begin = nullptr, end = nullptr;         ///< some row may keep these
         Expr all_begin = nullptr, all_end = nullptr; ///< every row keeps these; null: nothing known

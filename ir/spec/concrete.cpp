@@ -38,6 +38,18 @@ TensorRef ConcreteDomain::make(tensor::Tensor t) {
     return r;
 }
 
+TensorRef ConcreteDomain::computed(tensor::Tensor t) {
+    if (noise_ == 0 || !is_float(t.dtype) || t.scalar) return make(std::move(t));
+    auto data = std::make_shared<std::vector<double>>(*t.data);
+    for (double& v : *data) {
+        if (!std::isfinite(v) || (std::fabs(v) < 0x1p24 && v == std::trunc(v))) continue;
+        noise_ = noise_ * 6364136223846793005u + 1442695040888963407u;
+        v = std::nextafter(v, noise_ >> 63 != 0 ? HUGE_VAL : -HUGE_VAL);
+    }
+    t.data = std::move(data);
+    return make(std::move(t));
+}
+
 void ConcreteDomain::charge(double elements) {
     if (elements > static_cast<double>(left_))
         fail("limit", "the text makes tensors of more elements than can be evaluated", {},
@@ -127,7 +139,7 @@ TensorRef ConcreteDomain::apply(Op op, const std::vector<TensorRef>& x) {
         total *= static_cast<double>(s);
     }
     charge(total);
-    return make(tensor::apply(op, all(x)));
+    return computed(tensor::apply(op, all(x)));
 }
 
 TensorRef ConcreteDomain::reshape(const TensorRef& t, const Values& sizes) {
@@ -219,10 +231,10 @@ TensorRef ConcreteDomain::assign(const TensorRef& t, const std::vector<Region>& 
 }
 
 TensorRef ConcreteDomain::reduce(ReduceOp op, const TensorRef& t, const std::vector<int>& dims, bool keepdim) {
-    return make(tensor::reduce(op, at(t), {dims.begin(), dims.end()}, keepdim));
+    return computed(tensor::reduce(op, at(t), {dims.begin(), dims.end()}, keepdim));
 }
 TensorRef ConcreteDomain::cumsum(const TensorRef& t, int dim) {
-    return make(tensor::cumsum(at(t), dim));
+    return computed(tensor::cumsum(at(t), dim));
 }
 TensorRef ConcreteDomain::argsort(const TensorRef& t, int dim, bool descending) {
     return make(tensor::argsort(at(t), dim, descending));
@@ -250,7 +262,7 @@ TensorRef ConcreteDomain::contract(const std::vector<TensorRef>& x, const std::v
     charge(products / 16);
     left_ -= static_cast<std::int64_t>(products / 16);
     if (meter_) meter_->spend(static_cast<std::uint64_t>(products / 64));
-    return make(tensor::contract(all(x), labels, out));
+    return computed(tensor::contract(all(x), labels, out));
 }
 
 } // namespace cubridge::ir::spec

@@ -16,6 +16,10 @@ public:
     explicit ConcreteDomain(std::int64_t budget = std::int64_t{1} << 26, Meter* meter = nullptr)
         : left_(budget), meter_(meter) {}
 
+    /// From now on a float that arithmetic makes lies a unit in its last place above or below what it is, at random;
+    /// whole numbers below 2^24 stay. What then gives other numbers hangs on how float64 rounds. `seed` is not 0.
+    void blur(std::uint64_t seed) { noise_ = seed; }
+
     TensorRef make(tensor::Tensor t);
     static const tensor::Tensor& at(const TensorRef& t) { return static_cast<const ConcreteTensor&>(*t).t; }
 
@@ -55,7 +59,9 @@ public:
 
 private:
     tensor::Shape sizes_of(const Values& sizes);
-    void charge(double elements); ///< before anything of that size is made
+    void charge(double elements);         ///< before anything of that size is made
+    TensorRef computed(tensor::Tensor t); ///< make() of what arithmetic made
+    std::uint64_t noise_ = 0;             ///< state of the blur; 0: none
     std::int64_t left_;
     Meter* meter_;
 };

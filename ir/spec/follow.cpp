@@ -111,6 +111,7 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
         if (out.empty() || out.size() > 2)
             fail("type", "the function returns " + std::to_string(out.size()) + " tensors",
                  f.as<FunctionValue>().node->span, "return the output, or (output, lse)");
+        if (where) *where = in.span();
         return out;
     } catch (Failure& f) {
         if (f.error.span.line == 0) f.error.span = in.span();
@@ -125,6 +126,11 @@ std::vector<TensorRef> follow(const Specification::State& state, Domain& domain,
 std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
                                  std::int64_t budget, Meter* meter) {
     ConcreteDomain domain(budget, meter);
+    return evaluate_text(state, inputs, domain, nullptr);
+}
+
+std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
+                                 ConcreteDomain& domain, Span* where) {
     const auto value = [&](std::size_t k) -> Value {
         const Input& x = state.scalar.inputs[k];
         if (x.fate == Input::Fate::Absent) return Value();
@@ -150,7 +156,7 @@ std::vector<Array> evaluate_text(const Specification::State& state, const std::v
         return v;
     };
     std::vector<Array> out;
-    for (const TensorRef& t : follow(state, domain, parameters, on_global, nullptr)) {
+    for (const TensorRef& t : follow(state, domain, parameters, on_global, where)) {
         const tensor::Tensor& x = ConcreteDomain::at(t);
         out.push_back({x.dtype, x.shape, *x.data});
     }

@@ -483,7 +483,7 @@ Value Interpreter::call(const Value& callee, Values positional, std::vector<std:
         result = flow == Flow::Return ? returned_ : Value();
     }
     --calls_;
-    span_ = here;
+    if (calls_ > 0) span_ = here; // the outermost call leaves where it returned
     return result;
 }
 

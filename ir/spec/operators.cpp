@@ -70,7 +70,10 @@ Value arithmetic(Op op, const Value& a, const Value& b, Span span) {
     case Op::Add: overflow = __builtin_add_overflow(x, y, &r); break;
     case Op::Sub: overflow = __builtin_sub_overflow(x, y, &r); break;
     case Op::Mul: overflow = __builtin_mul_overflow(x, y, &r); break;
-    case Op::FloorDiv: r = floor_div(x, y); break;
+    case Op::FloorDiv:
+        overflow = x == INT64_MIN && y == -1;
+        r = floor_div(x, y);
+        break;
     case Op::Mod: r = floor_mod(x, y); break;
     case Op::Min: r = std::min(x, y); break;
     case Op::Max: r = std::max(x, y); break;
@@ -91,7 +94,8 @@ Value arithmetic(Op op, const Value& a, const Value& b, Span span) {
 }
 
 bool equal_values(const Value& a, const Value& b) {
-    if (a.number() && b.number() && !a.is<Expr>() && !b.is<Expr>()) return as_double(a) == as_double(b);
+    if (a.number() && b.number() && !a.is<Expr>() && !b.is<Expr>())
+        return a.is<double>() || b.is<double>() ? as_double(a) == as_double(b) : as_int(a) == as_int(b);
     if (a.is<std::string>() && b.is<std::string>()) return a.as<std::string>() == b.as<std::string>();
     if (a.is<DType>() && b.is<DType>()) return a.as<DType>() == b.as<DType>();
     if (a.none() || b.none()) return a.none() && b.none();

@@ -4,6 +4,7 @@
 #include "ir/spec/state.h"
 #include "ir/spec/symbolic.h"
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <numeric>
 #include <set>
@@ -141,8 +142,8 @@ void Resolver::declare_input(const std::string& name, const syntax::Param* p, co
     } else if (setting && setting->kind == Setting::Kind::Constant) {
         if (x.role != Input::Role::Scalar) {
             x.role = Input::Role::Scalar;
-            x.dtype = setting->value == static_cast<double>(static_cast<std::int64_t>(setting->value)) ? DType::I32
-                                                                                                       : DType::F32;
+            const bool whole = std::fabs(setting->value) < 9e15 && setting->value == std::trunc(setting->value);
+            x.dtype = whole ? DType::I32 : DType::F32;
         }
         hold(setting->value, Input::Fate::Bound);
     } else if (setting) {

@@ -20,11 +20,14 @@ struct Specification::State {
 
 namespace spec {
 
+class ConcreteDomain;
+
 /// What FlexAttention does with a score_mod and a mask_mod, as a text; empty where `function` is no such function.
 std::string flex_wrapper(const syntax::Node& module, const Source& source);
 
 /// Calls the specification's function in `domain` with `arguments` in the order of inputs; module globals among the
-/// inputs are given through `on_global`. Returns the outputs: one tensor, or an output and an LSE.
+/// inputs are given through `on_global`. Returns the outputs: one tensor, or an output and an LSE. `where`, if not
+/// null, gets the place that the text came to last, also where it throws.
 std::vector<TensorRef> follow(const Specification::State& state, Domain& domain, const std::vector<Value>& parameters,
                               const std::function<Value(const std::string&, const Value&)>& on_global, Span* where);
 
@@ -34,6 +37,9 @@ void resolve(Specification::State& state, const ParseOptions& options);
 /// The text on arrays; throws Failure. `meter`, if any, counts the work of a parse.
 std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
                                  std::int64_t budget, Meter* meter = nullptr);
+/// The same in a domain of the caller's. `where`, if not null, gets the place that the text came to last.
+std::vector<Array> evaluate_text(const Specification::State& state, const std::vector<Argument>& inputs,
+                                 ConcreteDomain& domain, Span* where);
 /// Any expressions over the specification's inputs, by the sizes that the inputs have. `meter` as above; with one, the
 /// arrays of all nodes together are bounded as well.
 std::vector<Array> evaluate_outputs(const Scalar& scalar, const std::vector<ScalarOutput>& out,

@@ -1,5 +1,6 @@
 // Making and computing: expressions of elements. SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/symbolic.h"
+#include "ir/tensor/promotion.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,26 +18,10 @@ void refuse_narrow(DType t) {
         fail("unsupported", std::string("arithmetic in ") + torch_name(t) + " wraps around", {},
              "use torch.int32 or torch.int64");
 }
-int category(DType t) {
-    return t == DType::Bool ? 0 : is_float(t) ? 2 : 1;
-}
-
-// torch.result_type: tensors with axes first, then 0-d ones, then Python numbers; a weaker one only lifts the category.
 DType result_type(const std::vector<const SymbolicTensor*>& x) {
-    std::optional<DType> level[3];
-    for (const auto* t : x) {
-        auto& l = level[t->scalar ? 2 : t->shape.empty() ? 1 : 0];
-        l = l ? promote(*l, t->dtype) : t->dtype;
-    }
-    std::optional<DType> r;
-    for (const auto& l : level) {
-        if (!l) continue;
-        if (!r)
-            r = *l;
-        else if (category(*l) > category(*r))
-            r = l == level[2] && is_float(*l) ? DType::F32 : *l;
-    }
-    return *r;
+    tensor::Promotion p;
+    for (const auto* t : x) p.add(t->dtype, t->shape.size(), t->scalar);
+    return p.result();
 }
 
 } // namespace
@@ -180,7 +165,7 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     const bool any_pin =
         std::any_of(typed.begin(), typed.end(), [](const auto* t) { return t->pin || !is_float(t->dtype); });
     pinned = pinned && any_pin;
-    const bool rounds = op == Op::Floor || op == Op::Ceil || op == Op::Trunc || op == Op::Round;
+    const bool rounds = op == Op::FloorDiv || (op >= Op::Floor && op <= Op::Round);
     std::vector<Expr> pins;
     for (const auto* t : x) {
         const bool condition = where && t == x[0] && args.empty();
@@ -258,7 +243,7 @@ TensorRef SymbolicDomain::arange(const Value& start, const Value& stop, const Va
     } else if (!nonnegative(count)) {
         require(Fact::Kind::AtLeast, count, pool_.integer(0));
     }
-    const Expr body = pool_.isum(0, {{s->integer, pool_.index(0)}, {1, from}});
+    const Expr body = pool_.add(pool_.mul(s, pool_.index(0)), from);
     auto r = fresh(dtype, {count}, pool_.cast(type_of(dtype), body), 0);
     if (dtype == DType::F32) r->pin = pool_.cast(Type::F32, body);
     return r;

@@ -74,6 +74,18 @@ Plan plan(const OpInfo& o, std::span<const Tensor> x) {
     return p;
 }
 
+// A Python number beside tensors of a narrow dtype: what fits nowhere is an error there too; -3 beside uint8 is 253.
+void check_number(const OpInfo& o, double value, DType dtype) {
+    const int bits = 8 * size_in_bytes(dtype);
+    const double low = -std::ldexp(1, dtype == DType::U8 ? bits : bits - 1),
+                 high = std::ldexp(1, dtype == DType::U8 ? bits : bits - 1);
+    if (value < low || value >= high)
+        fail("limit",
+             std::string(o.torch) + " of " + torch_name(dtype) +
+                 " and a number that does not fit it: " + std::to_string(static_cast<std::int64_t>(value)),
+             {}, "use a number that fits, or convert the tensor with .long()");
+}
+
 constexpr std::size_t kMaxArity = 3;
 
 /// Calls f(i0, i1, i2) with each operand's position for each element of the result in turn.
@@ -153,6 +165,7 @@ Tensor apply(Op op, const std::vector<Tensor>& operands) {
         for (std::size_t k = op == Op::Where ? 1 : 0; k < x.size(); ++k)
             if (x[k].dtype != p.common) {
                 const bool scalar = x[k].scalar;
+                if (scalar) check_number(o, (*x[k].data)[0], p.common);
                 x[k] = cast(x[k], p.common);
                 x[k].scalar = scalar;
             }

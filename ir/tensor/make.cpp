@@ -2,6 +2,7 @@
 #include "cubridge/ir/error.h"
 #include "ir/tensor/layout.h"
 #include "ir/tensor/promotion.h"
+#include <cmath>
 
 namespace cubridge::ir::tensor {
 
@@ -9,7 +10,9 @@ namespace {
 
 double checked(double value, DType dtype) {
     if (dtype == DType::Bool) return value != 0 ? 1 : 0;
-    return is_float(dtype) ? value : fit(truncated(value), dtype);
+    if (is_float(dtype)) return value;
+    if (std::fabs(value) > static_cast<double>(kMaxInteger)) too_large(value); // as written, not the end of a cast
+    return fit(truncated(value), dtype);
 }
 
 Tensor made(Shape shape, std::vector<double> values, DType dtype, bool pinned) {

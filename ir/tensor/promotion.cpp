@@ -29,15 +29,21 @@ DType number_type(DType t) {
 
 } // namespace
 
+void Promotion::add(DType dtype, std::size_t rank, bool number) {
+    if (number)
+        join(numbers_, number_type(dtype));
+    else
+        join(rank == 0 ? points_ : dims_, dtype);
+}
+
+DType Promotion::result() const {
+    return combine(dims_, combine(points_, numbers_)).value_or(DType::F32);
+}
+
 DType result_type(std::span<const Tensor> x) {
-    Group dims, points, numbers;
-    for (const Tensor& t : x) {
-        if (t.scalar)
-            join(numbers, number_type(t.dtype));
-        else
-            join(t.shape.empty() ? points : dims, t.dtype);
-    }
-    return combine(dims, combine(points, numbers)).value_or(DType::F32);
+    Promotion p;
+    for (const Tensor& t : x) p.add(t.dtype, t.shape.size(), t.scalar);
+    return p.result();
 }
 
 bool all_pinnable(std::span<const Tensor> x) {
@@ -52,7 +58,8 @@ std::shared_ptr<const std::vector<float>> pin_of(const Tensor& t) {
 }
 
 void too_large(double value) {
-    fail("limit", "an integer of magnitude " + std::to_string(std::fabs(value)) + " is beyond 2^53");
+    fail("limit", "an integer of magnitude " + std::to_string(std::fabs(value)) + " is beyond 2^53", {},
+         "use smaller constants, or floats");
 }
 
 double fit(std::int64_t value, DType dtype) {

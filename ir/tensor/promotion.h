@@ -2,12 +2,23 @@
 // Apache-2.0
 #pragma once
 #include "ir/tensor/tensor.h"
+#include <optional>
 #include <span>
 
 namespace cubridge::ir::tensor {
 
 /// torch.result_type: tensors with dims decide, then 0-d tensors, then Python numbers; a later group only counts if its
 /// category (bool, integer, float) is higher. Numbers stand for bool, int64 and the default dtype, float32.
+class Promotion {
+public:
+    /// One operand; `number`: a Python number, `rank` 0 otherwise: a 0-d tensor.
+    void add(DType dtype, std::size_t rank, bool number);
+    /// Of no operand: float32.
+    DType result() const;
+
+private:
+    std::optional<DType> dims_, points_, numbers_;
+};
 DType result_type(std::span<const Tensor> x);
 
 /// Its float32 value is known: it has a pin, or it is an integer or a Python number that rounds to one.

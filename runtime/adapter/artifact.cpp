@@ -1,8 +1,8 @@
 // Artifact to Record and back: blobs for what is large, JSON metadata for the rest.
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/artifact.h"
+#include "cubridge/runtime/json.h"
 #include "runtime/driver/elf.h"
-#include "runtime/json.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

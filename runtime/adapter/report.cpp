@@ -1,8 +1,8 @@
 // A Report as JSON: what `cubridge adapt --json` prints.
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/adapter.h"
+#include "cubridge/runtime/json.h"
 #include "cubridge/runtime/why.h"
-#include "runtime/json.h"
 #include <array>
 #include <cmath>
 

@@ -23,9 +23,7 @@ std::string refused(const ir::launch::Plan& plan, const ir::launch::Sizes& sizes
     for (std::size_t k = 0; k < plan.operands.size(); ++k)
         for (std::size_t a = 0; a < plan.operands[k].least.size(); ++a) {
             const auto least = plan.operands[k].least[a].evaluate(sizes);
-            const std::int64_t size = sizes.operand[k][a];
-            const bool repeated = size == 1 && a < plan.operands[k].broadcast.size() && plan.operands[k].broadcast[a];
-            if (!least || (size < *least && !repeated))
+            if (!least || sizes.operand[k][a] < *least)
                 return "operand `" + plan.operands[k].name + "` is too short along axis " + std::to_string(a);
         }
     return "";

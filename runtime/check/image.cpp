@@ -100,8 +100,7 @@ void Image::operands(const ir::Specification& specification, const Case& c, cons
             Placed p{o.dtype, given->shape, std::vector<std::int64_t>(given->shape.size()), -1, 0};
             std::int64_t step = c.operands_apart ? 2 : 1;
             for (std::size_t a = p.shape.size(); a-- > 0;) {
-                const bool repeated = p.shape[a] == 1 && a < o.broadcast.size() && o.broadcast[a];
-                p.stride[a] = repeated ? 0 : step;
+                p.stride[a] = step;
                 step *= std::max<std::int64_t>(1, p.shape[a]);
                 if (c.operands_apart) step += 3;
             }

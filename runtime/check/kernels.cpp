@@ -2,29 +2,14 @@
 #include "runtime/check/kernels.h"
 #include "cubridge/ir/generic.h"
 #include "runtime/check/pool.h"
-#include <mutex>
 
 namespace cubridge::runtime {
 
 namespace {
 
-// What a Variant adds is built in the specification's own pool of expressions, which takes one thread at a time.
-class Printer {
-public:
-    ir::Result<ir::GenericKernel> operator()(const ir::Specification& specification, const ir::Request& request,
-                                             bool f64) {
-        const std::lock_guard<std::mutex> hold(mutex_);
-        return ir::generic_kernel(specification, request, f64);
-    }
-
-private:
-    std::mutex mutex_;
-};
-
 void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>& specification,
-                const ir::Request& request, const CheckOptions& options, Printer& print) {
+                const ir::Request& request, const CheckOptions& options) {
     AdaptOptions how;
-    how.printer = [&](const ir::Specification& s, const ir::Request& r) { return print(s, r, false); };
     how.compiler = options.compiler;
     how.store = options.store;
     how.locks = options.locks;
@@ -40,8 +25,8 @@ void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>
 }
 
 void exact(UnitKernels& out, const ir::Specification& specification, const ir::Request& request,
-           const CheckOptions& options, Printer& print) {
-    auto printed = print(specification, request, true);
+           const CheckOptions& options) {
+    auto printed = ir::generic_kernel(specification, request, true);
     if (!printed) {
         out.error = printed.error();
         return;
@@ -72,14 +57,13 @@ std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specificat
                                       const CheckOptions& options) {
     std::vector<UnitKernels> out(units.size());
     std::vector<UnitKernels> exact_builds(units.size());
-    Printer print;
     parallel(2 * units.size(), options.threads, [&](std::size_t n) {
         Unit unit = n % 2 == 0 ? units[n / 2] : in_float64(units[n / 2]);
         unit.request.arch = arch;
         if (n % 2 == 0)
-            production(out[n / 2], specification, unit.request, options, print);
+            production(out[n / 2], specification, unit.request, options);
         else
-            exact(exact_builds[n / 2], *specification, unit.request, options, print);
+            exact(exact_builds[n / 2], *specification, unit.request, options);
     });
     for (std::size_t n = 0; n < units.size(); ++n) {
         out[n].cubin64 = std::move(exact_builds[n].cubin64);

@@ -20,7 +20,7 @@ Code renumbered(Code code, const std::vector<int>& source) {
 }
 
 bool same_demands(const ir::launch::Operand& theirs, const ir::launch::Operand& own, const std::vector<int>& source) {
-    if (theirs.dtype != own.dtype || theirs.rank != own.rank || theirs.broadcast != own.broadcast) return false;
+    if (theirs.dtype != own.dtype || theirs.rank != own.rank) return false;
     return std::equal(theirs.least.begin(), theirs.least.end(), own.least.begin(), own.least.end(),
                       [&](const Code& a, const Code& b) { return renumbered(a, source) == b; });
 }

@@ -55,8 +55,7 @@ Verdict check_operand(const ir::launch::Operand& o, const cb_operand& given, con
         const std::int64_t size = given.size[axis];
         if (size < 0) return misuse(fmt::format("operand {} has a negative size {}", o.name, size));
         empty = empty || size == 0;
-        const bool repeated = size == 1 && axis < o.broadcast.size() && o.broadcast[axis];
-        if (size < *least && !repeated)
+        if (size < *least)
             return unsupported(fmt::format("operand {} has {} elements along axis {}, this launch reads {}", o.name,
                                            size, axis, *least));
     }

@@ -22,8 +22,6 @@ void fill_own(const ir::launch::Plan& plan, const LaunchArgs& args,
             own[k].value = operand.value;
         } else if (given < args.operands.size()) {
             own[k] = args.operands[given++];
-            for (std::size_t axis = 0; axis < operand.broadcast.size(); ++axis)
-                if (operand.broadcast[axis] && own[k].size[axis] == 1) own[k].stride[axis] = 0;
         }
     }
 }

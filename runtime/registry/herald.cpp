@@ -1,7 +1,7 @@
 // The queue of messages and the thread that empties it.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/registry/herald.h"
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include "runtime/registry/thread.h"
 #include <array>
 #include <system_error>

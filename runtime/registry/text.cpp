@@ -1,7 +1,7 @@
 // Texts: parsed once, kept until the engine goes.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/registry/text.h"
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 
 namespace cubridge::runtime {
 namespace {

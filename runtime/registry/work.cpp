@@ -1,8 +1,8 @@
 // What the engine's threads do: look up and load; make what is not stored.
 // SPDX-License-Identifier: Apache-2.0
+#include "cubridge/runtime/json.h"
 #include "cubridge/runtime/why.h"
 #include "ir/spec/variant.h"
-#include "runtime/json.h"
 #include "runtime/registry/admit.h"
 #include "runtime/registry/state.h"
 #include <algorithm>

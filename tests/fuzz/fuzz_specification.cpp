@@ -68,8 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!first) {
         const Error& e = first.error();
         demand(!e.kind.empty() && !e.message.empty());
-        // Constants so large that float64 absorbs what they are added to make any other order of a sum another text.
-        demand(e.kind != "internal" || e.message.starts_with("the text was misunderstood"));
+        demand(e.kind != "internal");
         demand(e.kind == second.error().kind && e.message == second.error().message);
         demand(!e.render(source.text).empty());
         return 0;

@@ -42,8 +42,8 @@ bool Interior::positive(Expr e) const {
     pool_.meter().spend(1);
     switch (e->kind) {
     case Kind::Const: return e->type == Type::Int ? e->integer > 0 : e->real > 0;
-    case Kind::Dim: return true;
-    case Kind::Cast: return e->args[0]->kind == Kind::Dim || (e->args[0]->type == Type::Int && positive(e->args[0]));
+    case Kind::Dim: return !dims::is_input(e->number); // a captured tensor may be empty
+    case Kind::Cast: return e->args[0]->type == Type::Int && positive(e->args[0]);
     case Kind::Fn: return e->op == Op::Exp || e->op == Op::Exp2 || e->op == Op::Sigmoid;
     case Kind::Reduce: // a sum of weights of which one is kept
         if (e->reduce != ReduceOp::Sum) return false;
@@ -87,6 +87,12 @@ void Interior::collect(Expr e, double num, double den, Factors& out) {
         const auto pn = static_cast<std::int64_t>(n), pd = static_cast<std::int64_t>(d);
         for (const std::int64_t x : {pn, pd, f.num, f.den})
             if (x > kMaxPower || x < -kMaxPower) fail("unsupported", "a power is too large");
+        if ((f.num < 0) != (pn < 0) && f.num != 0 && pn != 0 && !positive(base)) {
+            // t / t is 1 except where t is 0 or infinite (and, of roots, negative): there it stays no number
+            const std::int64_t root = std::lcm(f.den, pd);
+            const Expr one = pool_.product(Type::Real, {{base, 1, root}, {base, -1, root}});
+            out.factors[one] = {1, 1};
+        }
         f.num = f.num * pd + pn * f.den;
         f.den *= pd;
         const std::int64_t g = f.num == 0 ? f.den : std::gcd(f.num, f.den);
@@ -110,6 +116,10 @@ void Interior::collect(Expr e, double num, double den, Factors& out) {
                 return;
             }
             double& v = out.exponent[t];
+            if (v != 0 && (v < 0) != (c * p < 0) && t && reads_captured(t)) { // exp(t) may be 0
+                const Expr weight = pool_.apply(Op::Exp, t);
+                out.factors[pool_.product(Type::Real, {{weight, 1, 1}, {weight, -1, 1}})] = {1, 1};
+            }
             v += c * p;
             if (v == 0) out.exponent.erase(t);
         };
@@ -230,9 +240,13 @@ Expr Interior::sum(Expr e) {
     if (e->real == -kInf) return pool_.real(-kInf);
     for (std::size_t k = 0; k < e->args.size(); ++k)
         if (std::isinf(e->rcoef[k]) && positive(e->args[k])) return pool_.real(e->rcoef[k]);
-    std::vector<std::pair<double, Expr>> terms; // finite values: x - x is 0, and 0 x is nothing
+    // finite values: x - x is 0, and 0 x is nothing; a captured tensor may hold -inf
+    std::vector<std::pair<double, Expr>> terms;
     for (std::size_t k = 0; k < e->args.size(); ++k) {
-        const auto it = std::find_if(terms.begin(), terms.end(), [&](const auto& t) { return t.second == e->args[k]; });
+        const bool finite = !reads_captured(e->args[k]);
+        const auto it = std::find_if(terms.begin(), terms.end(), [&](const auto& t) {
+            return t.second == e->args[k] && (finite || (t.first < 0) == (e->rcoef[k] < 0));
+        });
         if (it == terms.end())
             terms.emplace_back(e->rcoef[k], e->args[k]);
         else

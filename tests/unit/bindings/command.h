@@ -1,6 +1,6 @@
 // Runs the command as a user does. SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include <array>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // JSON: what is written is read back, what is not JSON is refused.
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include <gtest/gtest.h>
 #include <limits>
 

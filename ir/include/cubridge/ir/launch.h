@@ -62,12 +62,10 @@ struct Code {
 struct Operand {
     std::string name;
     DType dtype = DType::F32;
-    int rank = 0;       ///< 0: a scalar, taken from `data` or from the immediate value
-    bool bound = false; ///< its value is in the specification: not listed to the caller, filled by the launch
-    double value = 0;   ///< bound
-    /// Least size of each axis, checked at launch (UNSUPPORTED, nothing enqueued). Size 1 where `broadcast` may repeat.
-    std::vector<Code> least;
-    std::vector<bool> broadcast; ///< a size of 1 is repeated along this axis (its stride becomes 0)
+    int rank = 0;            ///< 0: a scalar, taken from `data` or from the immediate value
+    bool bound = false;      ///< its value is in the specification: not listed to the caller, filled by the launch
+    double value = 0;        ///< bound
+    std::vector<Code> least; ///< least size of each axis, checked at launch (UNSUPPORTED, nothing enqueued)
     bool operator==(const Operand&) const = default;
 };
 

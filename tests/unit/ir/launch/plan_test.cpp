@@ -22,7 +22,6 @@ Plan example() {
     doc.dtype = DType::I32;
     doc.rank = 2;
     doc.least = {Code::size(Size::Requests), Code::size(Size::MaxKv)};
-    doc.broadcast = {true, false};
     Operand cap;
     cap.name = "cap";
     cap.bound = true;

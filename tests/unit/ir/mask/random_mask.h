@@ -69,6 +69,23 @@ public:
         if (upto(4) == 0) e = p.sub(e, ids(7, b));
         return p.apply(upto(5) == 0 ? Op::Eq : Op::Le, e, zero);
     }
+    /// Unions of intervals of keys, all of which have closed forms of their own.
+    Expr intervals(int depth) {
+        const Expr x = p.arg(3, Type::Int), N = p.integer(1 + upto(5));
+        const Op compare = upto(2) ? Op::Le : Op::Ge;
+        switch (depth == 0 ? upto(6) : 6 + upto(3)) {
+        case 0:
+        case 1: return affine();
+        case 2: return p.apply(compare, j, upto(2) ? ids(7, b) : p.mul(p.integer(2), x));
+        case 3: return p.apply(compare, i, upto(2) ? x : N);
+        case 4: return p.apply(compare, p.apply(Op::FloorDiv, i, N), p.apply(Op::FloorDiv, j, N));
+        case 5:
+            if (upto(3) == 0) return p.apply(Op::Eq, p.apply(Op::Mod, p.sub(i, j), N), zero);
+            return p.apply(Op::Ne, p.add(j, x), upto(2) ? i : N);
+        case 6: return p.logical_and(intervals(depth - 1), intervals(depth - 1));
+        default: return p.logical_or(intervals(depth - 1), intervals(depth - 1));
+        }
+    }
     Expr atom() {
         const std::int64_t n = 1 + upto(5);
         const Expr N = p.integer(n), x = p.arg(3, Type::Int), k = p.integer(upto(9) - 4), v = upto(2) ? i : j;

@@ -1,11 +1,11 @@
 // Texts made to take more than a parse is given: loops, doublings, chains, nests, huge numbers. Each ends in an Error
 // or in a Specification, within its work, on a thread with a small stack. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/specification.h"
+#include "tests/unit/ir/small_stack.h"
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <sstream>
 
 namespace cubridge::ir {
@@ -13,26 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What docs/specification.md promises to callers; frames are several times larger under a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t stack = 8u << 20;
-#else
-constexpr std::size_t stack = 1u << 20;
-#endif
-
-template <class F> void on_small_stack(F work) {
-    pthread_attr_t attributes;
-    ASSERT_EQ(pthread_attr_init(&attributes), 0);
-    ASSERT_EQ(pthread_attr_setstacksize(&attributes, stack), 0);
-    pthread_t thread;
-    const auto enter = [](void* work) -> void* {
-        (*static_cast<F*>(work))();
-        return nullptr;
-    };
-    ASSERT_EQ(pthread_create(&thread, &attributes, enter, &work), 0);
-    ASSERT_EQ(pthread_join(thread, nullptr), 0);
-    pthread_attr_destroy(&attributes);
-}
+// What docs/specification.md promises to callers.
+constexpr std::size_t stack = kSanitized ? 8u << 20 : 1u << 20;
 
 std::string repeat(const std::string& part, std::size_t times) {
     std::string text;
@@ -188,7 +170,7 @@ struct Outcome {
 
 Outcome parse(const std::string& text) {
     Outcome o;
-    on_small_stack([&] {
+    on_small_stack(stack, [&] {
         const auto begin = std::chrono::steady_clock::now();
         const auto s = Specification::parse({text, "attention", "", {}});
         o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

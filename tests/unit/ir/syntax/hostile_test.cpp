@@ -1,32 +1,18 @@
 // Texts made to overflow a stack, or to take more than linear time or memory. Each ends in a tree within the limits or
 // in a clean error; all of it on a thread with a small stack. SPDX-License-Identifier: Apache-2.0
 #include "ir/syntax/ast.h"
+#include "tests/unit/ir/small_stack.h"
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 namespace cubridge::ir::syntax {
 namespace {
 
-// Frames are several times larger without optimisation and under a sanitizer.
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t stack = 4u << 20;
+// Frames are larger without optimisation, too.
+#ifdef NDEBUG
+constexpr std::size_t stack = kSanitized ? 4u << 20 : 512u << 10;
 #else
-constexpr std::size_t stack = 512u << 10;
+constexpr std::size_t stack = 4u << 20;
 #endif
-
-template <class F> void on_small_stack(F work) {
-    pthread_attr_t attributes;
-    ASSERT_EQ(pthread_attr_init(&attributes), 0);
-    ASSERT_EQ(pthread_attr_setstacksize(&attributes, stack), 0);
-    pthread_t thread;
-    const auto enter = [](void* work) -> void* {
-        (*static_cast<F*>(work))();
-        return nullptr;
-    };
-    ASSERT_EQ(pthread_create(&thread, &attributes, enter, &work), 0);
-    ASSERT_EQ(pthread_join(thread, nullptr), 0);
-    pthread_attr_destroy(&attributes);
-}
 
 std::string repeat(std::string_view part, std::size_t times) {
     std::string text;
@@ -120,7 +106,7 @@ const Hostile hostile[] = {
 };
 
 TEST(Hostile, EndsCleanlyAtTheLimitOfBytes) {
-    on_small_stack([] {
+    on_small_stack(stack, [] {
         const Limits limits;
         for (const Hostile& row : hostile) {
             SCOPED_TRACE(std::string(row.begin) + row.part + "...");
@@ -148,7 +134,7 @@ TEST(Hostile, IndentationDeeperLineByLine) {
 
 /// The same shapes just inside the limits: the tree is parsed, printed, compared and destroyed on the small stack.
 TEST(Hostile, TheHighestTreesThatPassAreSafe) {
-    on_small_stack([] {
+    on_small_stack(stack, [] {
         const Limits limits;
         const auto height = static_cast<std::size_t>(limits.height), depth = static_cast<std::size_t>(limits.depth);
         const std::string texts[] = {

@@ -1,7 +1,7 @@
 // The pipeline: stages, tiers, ends; one maker among threads; records that are no artifacts.
 // SPDX-License-Identifier: Apache-2.0
+#include "cubridge/runtime/json.h"
 #include "cubridge/runtime/why.h"
-#include "runtime/json.h"
 #include "tests/unit/runtime/support.h"
 #include <fstream>
 

@@ -28,7 +28,6 @@ protected:
         doc.dtype = ir::DType::I32;
         doc.rank = 2;
         doc.least = {Code::size(Size::Requests), Code::size(Size::MaxKv)};
-        doc.broadcast = {true, false};
         Operand width;
         width.name = "width";
         width.dtype = ir::DType::I32;
@@ -63,7 +62,6 @@ protected:
 TEST_F(CheckLaunch, AcceptsWhatIsRight) {
     EXPECT_TRUE(judge()) << judge().message;
     args.k = {at(8192), 0, 0, 0}; // strides of 0
-    operands[0].size[0] = 1;      // repeated
     operands[0].size[1] = 100;    // longer than needed
     EXPECT_TRUE(judge()) << judge().message;
     args.requests = 0; // nothing to do: nothing need be there
@@ -117,7 +115,7 @@ TEST_F(CheckLaunch, Lse) {
 TEST_F(CheckLaunch, OperandsThatAreTooShort) {
     operands[0].size[1] = 19;
     expect(Status::Unsupported, "operand doc has 19 elements along axis 1, this launch reads 20");
-    operands[0].size[1] = 1; // this axis may not be repeated
+    operands[0].size[1] = 1; // a size of 1 stands for no other
     expect(Status::Unsupported, "operand doc");
     operands[0].size[1] = 20;
     operands[0].size[0] = -1;

@@ -26,6 +26,7 @@ public:
     Json(double v) : value_(v) {}
     Json(std::string v) : value_(std::move(v)) {}
     Json(const char* v) : value_(std::string(v)) {}
+    Json(std::string_view v) : value_(std::string(v)) {}
     Json(Array v) : value_(std::move(v)) {}
     Json(Object v) : value_(std::move(v)) {}
     static Json object() { return Json(Object{}); }

@@ -1,0 +1,137 @@
+// Grids and workspace as integer expressions over launch sizes. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/plan.h"
+#include <algorithm>
+
+namespace cubridge::ir::lower {
+namespace {
+
+using launch::Code;
+using launch::Size;
+using syntax::Kind;
+using syntax::Node;
+
+constexpr std::size_t kMostEntries = 4;
+constexpr int kMapThreads = 256;
+constexpr std::int64_t kMostBlocks = 1 << 20; // of a map: its threads step from element to element
+
+Code join(Code::Do what, Code a, Code b) {
+    return Code::binary(what, std::move(a), std::move(b));
+}
+
+/// Expressions over sizes. In workspace extents heads count from the model's first, as they index it.
+class Sizes {
+public:
+    Sizes(const cuir::Program& program, bool workspace) : program_(program), workspace_(workspace) {}
+
+    Code code(const std::string& text) const {
+        auto module = syntax::parse(text + "\n");
+        if (!module || (*module)->body.size() != 1 || (*module)->body[0]->kind != Kind::ExprStmt)
+            fail("no_rule", "`" + text + "` is no size");
+        return of(*(*module)->body[0]->items[0]);
+    }
+
+private:
+    Code of(const Node& e) const {
+        switch (e.kind) {
+        case Kind::Int: return Code::constant(e.integer);
+        case Kind::Name: return named(e);
+        case Kind::Binary: {
+            const auto what = e.text == "+"    ? Code::Do::Add
+                              : e.text == "-"  ? Code::Do::Sub
+                              : e.text == "*"  ? Code::Do::Mul
+                              : e.text == "//" ? Code::Do::FloorDiv
+                                               : Code::Do::Push;
+            if (what != Code::Do::Push) return join(what, of(*e.items[0]), of(*e.items[1]));
+            break;
+        }
+        case Kind::Call: {
+            const auto& f = e.items[0]->text;
+            const auto what = f == "cdiv"      ? Code::Do::CeilDiv
+                              : f == "minimum" ? Code::Do::Min
+                              : f == "maximum" ? Code::Do::Max
+                                               : Code::Do::Push;
+            if (what != Code::Do::Push && e.items.size() == 3) return join(what, of(*e.items[1]), of(*e.items[2]));
+            break;
+        }
+        case Kind::Subscript: // x0.shape[1]
+            if (e.items[0]->kind == Kind::Attribute && e.items[0]->text == "shape" && e.items[1]->kind == Kind::Int)
+                return Code::operand(operand(e.items[0]->items[0]->text), static_cast<int>(e.items[1]->integer));
+            break;
+        default: break;
+        }
+        fail("no_rule", "`" + syntax::print(e) + "` is no expression over launch sizes");
+    }
+
+    Code named(const Node& e) const {
+        const auto size = [](Size s) { return Code::size(s); };
+        if (e.text == "B") return size(Size::Requests);
+        if (e.text == "Sq") return size(Size::MaxQ);
+        if (e.text == "Sk") return size(Size::MaxKv);
+        if (e.text == "Hq")
+            return workspace_ ? join(Code::Do::Add, size(Size::HeadBegin), size(Size::HeadsQ)) : size(Size::HeadsQ);
+        if (e.text == "Hk") {
+            if (!workspace_) return size(Size::HeadsKv);
+            auto group = join(Code::Do::FloorDiv, size(Size::HeadsQ), size(Size::HeadsKv));
+            return join(Code::Do::Add, join(Code::Do::FloorDiv, size(Size::HeadBegin), std::move(group)),
+                        size(Size::HeadsKv));
+        }
+        for (const auto& kernel : program_.kernels)
+            if (const auto value = kernel.constant(e.text); value && value->kind == Kind::Int)
+                return Code::constant(value->integer);
+        fail("no_rule", "size `" + e.text + "` is not known at launch");
+    }
+
+    static int operand(const std::string& name) {
+        if (name.size() < 2 || name.size() > 3 || name[0] != 'x' ||
+            !std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; }))
+            fail("no_rule", "`" + name + "` is no operand of the launch");
+        return std::stoi(name.substr(1));
+    }
+
+    const cuir::Program& program_;
+    const bool workspace_;
+};
+
+Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code out) {
+    for (const auto& e : extents) out = join(Code::Do::Mul, std::move(out), sizes.code(e));
+    return out;
+}
+
+} // namespace
+
+std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cuir::Program& program) {
+    try {
+        if (shape.grids.size() > kMostEntries)
+            return Error{"limit", "the program has more kernels than one launch may enqueue", {}, ""};
+        const Sizes local(program, false), whole(program, true);
+        plan.entries.clear();
+        for (const auto& g : shape.grids) {
+            launch::Entry entry;
+            entry.name = g.kernel;
+            Code items = product(local, g.items, Code::constant(1));
+            const auto kernel = std::find_if(program.kernels.begin(), program.kernels.end(),
+                                             [&](const auto& k) { return k.name() == g.kernel; });
+            const bool map = kernel != program.kernels.end() && kernel->is_map();
+            if (map)
+                items = join(Code::Do::Min, join(Code::Do::CeilDiv, std::move(items), Code::constant(kMapThreads)),
+                             Code::constant(kMostBlocks));
+            else if (g.per_sm)
+                items = join(Code::Do::Min, std::move(items), Code::size(Size::SmCount));
+            entry.grid = {std::move(items), Code::constant(1), Code::constant(1)};
+            entry.block = {map ? kMapThreads : g.threads, 1, 1};
+            entry.shared_bytes = g.shared_bytes;
+            plan.entries.push_back(std::move(entry));
+        }
+        Code bytes = Code::constant(0);
+        for (std::size_t k = 0; k < shape.storage.size(); ++k) {
+            Code one = product(whole, shape.storage[k].second, Code::constant(size_in_bytes(shape.storage_types[k])));
+            bytes = join(Code::Do::Add, std::move(bytes), join(Code::Do::RoundUp, std::move(one), Code::constant(256)));
+        }
+        plan.workspace = std::move(bytes);
+        return std::nullopt;
+    } catch (const Failure& f) {
+        return f.error;
+    }
+}
+
+} // namespace cubridge::ir::lower

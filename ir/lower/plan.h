@@ -1,0 +1,13 @@
+// From what a program needs to the launch plan: integer expressions over launch sizes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cubridge/ir/launch.h"
+#include "ir/lower/lower.h"
+
+namespace cubridge::ir::lower {
+
+/// Sets entries and workspace of `plan`; its operands give the numbers of `x0`, `x1`, ... Errors: "no_rule" for an
+/// extent that is no expression over launch sizes, "limit" for more entries than a launch has.
+std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cuir::Program& program);
+
+} // namespace cubridge::ir::lower

@@ -1,0 +1,119 @@
+// A kernel's head: its opening, parameters, constants and workspace. SPDX-License-Identifier: Apache-2.0
+#include "cubridge/ir/dtype.h"
+#include "ir/lower/rules.h"
+
+namespace cubridge::ir::lower {
+
+using cuir::Kernel;
+using cuir::Statement;
+using syntax::Kind;
+using syntax::Node;
+using K = Statement::Kind;
+
+namespace {
+
+constexpr int kFile = 65536; // registers of an SM
+
+std::string tag(const std::string& dtype) {
+    return dtype == "f32" ? "float" : dtype == "i32" ? "int" : dtype;
+}
+
+Region param(const Statement& s, const Facts& f) {
+    const Variable& v = *f.scope->find(s.name);
+    if (s.name[0] != 'x' || s.name.find_first_not_of("0123456789", 1) != std::string::npos || s.name.size() < 2)
+        fail("no_rule", "a parameter that a rule makes is an operand, x0, x1, ...", s.node->span);
+    const std::string number = s.name.substr(1), type = tag(f.derived.empty() ? v.type.element : f.derived);
+    if (v.type.form == Form::Operand)
+        return {"parameter",
+                {"const Operand<" + type + ", " + std::to_string(v.type.extents.size()) + "> " + s.name +
+                 "(args.operand[" + number + "]);"},
+                {}};
+    return {"parameter",
+            {std::string("const ") + c_name(v.type.elem) + " " + s.name + " = scalar<" + type + ">(args.operand[" +
+             number + "]);"},
+            {}};
+}
+
+} // namespace
+
+std::string launch_bounds(const Resources& r) {
+    const int registers = (r.registers + 7) / 8 * 8, used = registers * r.threads;
+    const int ctas = used > 0 && used <= kFile ? kFile / used : 1;
+    return "__launch_bounds__(" + std::to_string(r.threads) + ", " + std::to_string(ctas) + ")";
+}
+
+Lines constants_block(const Kernel& kernel, const std::vector<Statement>& storage) {
+    std::string integers;
+    Lines out;
+    const Scope none;
+    const Expressions x(none);
+    bool constants = false;
+    for (const auto& p : kernel.head.back().node->params) {
+        if (p.form == syntax::Param::Form::Bar) constants = true;
+        if (p.form == syntax::Param::Form::Bar || !constants) continue;
+        const Node& value = *p.fallback;
+        if (value.kind == Kind::Name && value.text != "inf") {
+            out.push_back("using " + p.name + " = " + tag(value.text) + ";");
+            continue;
+        }
+        const Type t = x.type(value);
+        const std::string text = p.name + " = " + x.print(value, t.elem);
+        if (t.elem == Elem::Int)
+            integers += (integers.empty() ? "constexpr int " : ", ") + text;
+        else
+            out.push_back(std::string("constexpr ") + c_name(t.elem) + " " + text + ";");
+    }
+    if (!integers.empty()) out.insert(out.begin(), integers + ";");
+    // Workspace tensors lie one after the other, each at a multiple of 256 bytes.
+    std::string offset = "0";
+    for (const auto& s : storage) {
+        const Node& call = *s.node->items.back();
+        const std::string name = s.node->items[0]->text, dtype = call.items[3]->text;
+        const auto type = dtype_from_short(dtype);
+        if (!type) fail("no_rule", "workspace has an element type of its own", call.span);
+        std::string extents, size;
+        const auto shape = parts(call.items[2]);
+        Scope sizes;
+        for (const char* n : {"B", "Hq", "Hk", "Sq", "Sk", "D", "Dv"})
+            sizes.variables[n].type = scalar(Elem::Int, true);
+        for (const auto& [n, v] : int_constants(kernel)) sizes.variables[n].type = scalar(Elem::Int, v >= 0);
+        const Expressions e(sizes);
+        for (const auto& axis : shape) {
+            const std::string text = e.print(*axis, Elem::Int);
+            extents += ", " + text;
+            size += (axis->kind == Kind::Name || axis->kind == Kind::Int ? text : "(" + text + ")") + " * ";
+        }
+        out.push_back("const Work<" + tag(dtype) + ", " + std::to_string(shape.size()) + "> " + name +
+                      "(args.workspace, " + offset + extents + ");");
+        const std::string bytes = "(1LL * " + size + std::to_string(size_in_bytes(*type)) + " + 255) / 256 * 256";
+        offset = offset == "0" ? bytes : offset + " + " + bytes;
+    }
+    return out;
+}
+
+Region print_head(const Statement& s, const Analysis& analysis) {
+    const Facts& f = analysis.of(s);
+    switch (s.kind) {
+    case K::Decorator: return {"launch", {}, {}};
+    case K::Kernel:
+        if (!f.kernel->is_map()) fail("no_rule", "a kernel with roles is not made by a rule");
+        return {"map",
+                {"extern \"C\" __global__ void __launch_bounds__(256) " + s.name +
+                     "(const __grid_constant__ cb_args args) {",
+                 "    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q, Sk = "
+                 "args.max_kv;"},
+                {"}"}};
+    case K::Param: return param(s, f);
+    default: fail("no_rule", "no rule prints this line of a kernel's head");
+    }
+}
+
+Region print_region(const Statement& s, const Analysis& analysis) {
+    return located(s, [&]() -> Region {
+        if (s.opens_block()) return print_opening(s, analysis);
+        if (s.kind == K::Simple) return print_simple(s, analysis);
+        return print_head(s, analysis);
+    });
+}
+
+} // namespace cubridge::ir::lower

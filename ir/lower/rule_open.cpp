@@ -1,0 +1,136 @@
+// Statements that open a block: loops, conditions, defs. A new role has no rule.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/place.h"
+#include "ir/lower/rules.h"
+#include <algorithm>
+
+namespace cubridge::ir::lower {
+
+using cuir::Statement;
+using syntax::Kind;
+using syntax::Node;
+using syntax::NodePtr;
+using K = Statement::Kind;
+
+namespace {
+
+bool is_fixed(const Node& bound, const Scope& scope) {
+    const auto names = names_in(bound);
+    return std::all_of(names.begin(), names.end(), [&](const auto& n) {
+        const Variable* v = scope.find(n);
+        return v == nullptr || v->writes <= 1;
+    });
+}
+
+Region range(const Statement& s, const Facts& f) {
+    const Node& call = *s.node->items[1];
+    const Expressions x(*f.scope);
+    if (s.node->items[0]->kind != Kind::Name || call.items.size() < 2 || call.items.size() > 4)
+        fail("no_rule", "for k in range(...)", s.node->span);
+    const std::string k = s.node->items[0]->text;
+    const bool two = call.items.size() > 2;
+    const Node& bound = *call.items[two ? 2 : 1];
+    std::string step = "++" + k, begin = two ? x.print(*call.items[1], Elem::Int) : "0";
+    if (call.items.size() == 4) {
+        if (!x.type(*call.items[3]).natural) fail("no_rule", "a loop counts up", call.items[3]->span);
+        step = k + " += " + x.print(*call.items[3], Elem::Int);
+    }
+    std::string end = x.print(bound, Elem::Int), extra;
+    if (!is_fixed(bound, *f.scope)) {
+        extra = ", " + k + "_end = " + end;
+        end = k + "_end";
+    }
+    return {"loop", {"for (int " + k + " = " + begin + extra + "; " + k + " < " + end + "; " + step + ") {"}, {"}"}};
+}
+
+/// Work items: the class `Items` of the preamble knows their order.
+Region bind(const Statement& s, const Facts& f) {
+    const Node& call = *s.node->items[1];
+    const auto targets = parts(s.node->items[0]);
+    const auto is = [](const Node& n, const char* text) { return syntax::print(n) == text; };
+    if (targets.size() != 3 || call.items.size() != 4 || !is(*call.items[1], "B") || !is(*call.items[2], "Hq") ||
+        callee(*call.items[3]) != "cdiv" || !is(*call.items[3]->items[1], "Sq") || call.keywords.size() != 1 ||
+        call.keywords[0].name != "order" || call.keywords[0].value->kind != Kind::String)
+        fail("no_rule", "for b, h, m in bind(B, Hq, cdiv(Sq, BM), order=...)", call.span);
+    Region out{"loop", {}, {"}"}};
+    std::string names, declared;
+    for (const auto& r : f.results) {
+        names += r.name + ", ";
+        if (r.declares) declared += (declared.empty() ? "int " : ", ") + r.name;
+    }
+    if (!declared.empty()) out.lines.push_back(declared + ";");
+    const Expressions x(*f.scope);
+    out.lines.push_back("for (Items items(args, " + x.print(*call.items[3]->items[2], Elem::Int) + ", " +
+                        call.keywords[0].value->text + "); items.next(" + names + "Sq, Sk);) {");
+    return out;
+}
+
+/// One thread an element, the last index fastest.
+Region each(const Statement& s, const Facts& f) {
+    const Node& call = *s.node->items[1];
+    const auto targets = parts(s.node->items[0]);
+    const std::size_t rank = targets.size();
+    if (!f.kernel->is_map()) fail("no_rule", "each() is for @map kernels", call.span);
+    if (rank < 1 || rank > 4 || call.items.size() != rank + 1) fail("no_rule", "for i, j in each(A, B)", call.span);
+    const Expressions x(*f.scope);
+    Region out{"loop", {}, {"}"}};
+    std::string count;
+    std::vector<std::string> taken = names_in(call);
+    for (const auto& t : targets) taken.push_back(t->text);
+    const std::string at = fresh("at", taken);
+    for (std::size_t k = 0; k < rank; ++k) {
+        std::string extent = x.print(*call.items[k + 1], Elem::Int);
+        if (call.items[k + 1]->kind != Kind::Name) extent = "(" + extent + ")";
+        count += k == 0 ? "(long long)" + extent : " * " + extent;
+    }
+    out.lines.push_back("for (long long " + at + " = (long long)blockIdx.x * blockDim.x + threadIdx.x; " + at + " < " +
+                        count + "; " + at + " += (long long)gridDim.x * blockDim.x) {");
+    std::string rest = at;
+    Lines indices;
+    for (std::size_t k = rank; k-- > 0;) {
+        std::string extent = x.print(*call.items[k + 1], Elem::Int);
+        if (call.items[k + 1]->kind != Kind::Name) extent = "(" + extent + ")";
+        indices.push_back("    const int " + targets[k]->text + " = (int)(" + rest + (k == 0 ? "" : " % " + extent) +
+                          ");");
+        rest += " / " + extent;
+    }
+    out.lines.insert(out.lines.end(), indices.rbegin(), indices.rend());
+    return out;
+}
+
+} // namespace
+
+Region print_opening(const Statement& s, const Analysis& analysis) {
+    const Facts& f = analysis.of(s);
+    Region out{"control", {}, {"}"}};
+    switch (s.kind) {
+    case K::Def: {
+        const Def& d = *f.scope->find_def(s.name);
+        const bool scalar = d.by_value && d.types[0].form == Form::Scalar;
+        return {"def",
+                {"auto " + s.name + " = [&](" + d.signature() + ")" +
+                 (scalar ? std::string(" -> ") + c_name(d.types[0].elem) : "") + " {"},
+                {"};"}};
+    }
+    case K::For: {
+        const std::string over = callee(*s.node->items[1]);
+        out = over == "range" ? range(s, f) : over == "each" ? each(s, f) : bind(s, f);
+        break;
+    }
+    case K::While:
+    case K::If: {
+        const Expressions x(*f.scope);
+        out.lines.push_back(std::string(s.kind == K::If ? "if (" : "while (") + x.print(*s.node->items[0], Elem::Bool) +
+                            ") {");
+        break;
+    }
+    case K::Else: out.lines.push_back("else {"); break;
+    default: fail("no_rule", "a role is not made by a rule", s.node->span);
+    }
+    Lines before;
+    print_declarations(before, f.before);
+    out.lines.insert(out.lines.begin(), before.begin(), before.end());
+    return out;
+}
+
+} // namespace cubridge::ir::lower

@@ -1,0 +1,104 @@
+// Elementwise statements: a value for every element of a scalar, row, column or tile.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/rules.h"
+#include <algorithm>
+
+namespace cubridge::ir::lower {
+
+using syntax::Kind;
+using syntax::Node;
+
+std::string fresh(std::string name, const std::vector<std::string>& taken) {
+    while (std::find(taken.begin(), taken.end(), name) != taken.end()) name += "_";
+    return name;
+}
+
+void print_declarations(Lines& out, const std::vector<Binding>& bindings) {
+    std::string line;
+    for (const auto& b : bindings)
+        if (b.declares) line += (line.empty() ? "" : " ") + declaration(b.type, b.name) + ";";
+    if (!line.empty()) out.push_back(line);
+}
+
+namespace {
+
+/// `EACH(e, x) `: the loop over the elements of a name.
+std::string loop_of(const Type& t, const std::string& name, const std::string& variable) {
+    switch (t.form) {
+    case Form::Row: return "EACH_ROW(" + variable + ") ";
+    case Form::Column: return "EACH_COL(" + variable + ", " + t.columns + ") ";
+    default: return "EACH(" + variable + ", " + name + ") ";
+    }
+}
+
+std::string variable_of(Form form) {
+    return form == Form::Row ? "r" : form == Form::Column ? "c" : "e";
+}
+
+void each(Lines& out, Expressions& x, const Type& type, const std::string& name, const Node& value,
+          const std::string& indent) {
+    auto taken = names_in(value);
+    taken.push_back(name);
+    const std::string v = fresh(variable_of(type.form), taken);
+    out.push_back(indent + loop_of(type, name, v) + name + "[" + v +
+                  "] = " + x.print(value, type.elem, {type.form, v}) + ";");
+}
+
+/// Rows that hold what the reductions in a value give; their names.
+void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std::vector<std::string> taken) {
+    for (const Node* r : all) {
+        const bool complete = callee(*r) == "complete";
+        const Node& of = complete ? *r->items[1] : *r->items[0]->items[0];
+        const std::string part = fresh("part", taken);
+        taken.push_back(part);
+        Type row = x.type(*r);
+        out.push_back("    " + declaration(row, part) + ";");
+        if (complete) {
+            each(out, x, row, part, *r, "    ");
+        } else {
+            std::string whole = of.text;
+            Type t = x.type(of);
+            if (of.kind != Kind::Name || t.elem != Elem::Real) {
+                whole = fresh("whole", taken);
+                taken.push_back(whole);
+                t.elem = Elem::Real;
+                out.push_back("    " + declaration(t, whole) + ";");
+                each(out, x, t, whole, of, "    ");
+            }
+            out.push_back(std::string("    ") + (r->items[0]->text == "amax" ? "row_max_of(" : "row_sum_of(") + part +
+                          ", " + whole + ");");
+        }
+        x.hold(r, part);
+    }
+}
+
+} // namespace
+
+void print_value(Lines& out, Expressions& x, const Binding& target, const Node& value) {
+    const Type& t = target.type;
+    if (t.form == Form::Scalar) {
+        const std::string left = !target.declares ? target.name : declaration(t, target.name);
+        out.push_back((target.constant ? "const " : "") + left + " = " + x.print(value, t.elem) + ";");
+        return;
+    }
+    if (t.form == Form::Rows || t.form == Form::Cols) {
+        if (!target.constant) fail("no_rule", "numbers of rows and columns are assigned once", value.span);
+        out.push_back(declaration(t, target.name) + "(" + x.print(*value.items[1], Elem::Int) + ");");
+        return;
+    }
+    if (!t.array()) fail("no_rule", "no rule prints a value of this kind", value.span);
+    if (target.declares) out.push_back(declaration(t, target.name) + ";");
+    auto parts = x.reductions(value);
+    if (t.form == Form::Row) // one shuffle a row is what the row's own loop does
+        parts.erase(std::remove_if(parts.begin(), parts.end(), [](const Node* r) { return callee(*r) == "complete"; }),
+                    parts.end());
+    if (parts.empty()) return each(out, x, t, target.name, value, "");
+    auto taken = names_in(value);
+    taken.push_back(target.name);
+    out.push_back("{");
+    reduce(out, x, parts, taken);
+    each(out, x, t, target.name, value, "    ");
+    out.push_back("}");
+}
+
+} // namespace cubridge::ir::lower

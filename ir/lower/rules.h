@@ -1,0 +1,43 @@
+// Printing rules: the CUDA of one statement from its expression and what is known of it. No rule prints a whole
+// function. docs/lowering.md lists them. SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/lower/expression.h"
+#include "ir/lower/facts.h"
+#include <string>
+#include <vector>
+
+namespace cubridge::ir::lower {
+
+using Lines = std::vector<std::string>;
+
+struct Region {
+    std::string rule;
+    Lines lines; ///< indented relative to the statement
+    Lines end;   ///< of what opens a block: the line that closes it
+};
+
+/// Throws Failure ("no_rule") where no rule applies.
+Region print_region(const cuir::Statement& s, const Analysis& analysis);
+
+// --- by kind of statement
+Region print_simple(const cuir::Statement& s, const Analysis& analysis);
+Region print_opening(const cuir::Statement& s, const Analysis& analysis);
+Region print_head(const cuir::Statement& s, const Analysis& analysis);
+/// copy_async, wait, sync, gemm, copy: nothing if the call is none of them.
+bool print_move(const syntax::Node& call, const cuir::Statement& s, const Analysis& analysis, Region& out);
+/// A write of storage or of global memory: `x[...] = value`.
+Region print_store(const syntax::Node& target, const syntax::Node& value, const Facts& facts);
+
+/// `constexpr` lines, element types and workspace tensors of a kernel: what the region of its constants line holds.
+Lines constants_block(const cuir::Kernel& kernel, const std::vector<cuir::Statement>& storage);
+/// "__launch_bounds__(128, 2)".
+std::string launch_bounds(const Resources& r);
+
+/// `name = value`, elementwise, where the name has `type`. Declares it if `declares`.
+void print_value(Lines& out, Expressions& x, const Binding& target, const syntax::Node& value);
+/// Declarations of those bindings that this statement declares, one line: "int n; bool masked;"
+void print_declarations(Lines& out, const std::vector<Binding>& bindings);
+/// A name that none of `taken` has.
+std::string fresh(std::string name, const std::vector<std::string>& taken);
+
+} // namespace cubridge::ir::lower

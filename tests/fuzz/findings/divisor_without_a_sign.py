@@ -1,0 +1,8 @@
+import torch
+def attention(q, k, v, x, w=3):
+    i = torch.arange(q.size(2))[:, None]
+    j = torch.arange(k.size(2))[None, :]
+    h = torch.arange(q.size(1)).view(-1,1,1)
+    s = q @ k.mT
+    s = torch.where((x[j] // (h * ((j - w) // q.size(2)))) < q.size(2), s, s*2)
+    return (s @ v) * 2

@@ -1,0 +1,9 @@
+import torch
+def attention(q, k, v, x, w=3):
+    i = torch.arange(q.size(2))[:, None]
+    j = torch.arange(k.size(2))[None, :]
+    h = torch.arange(q.size(1)).view(-1,1,1)
+    s = q @ k.mT
+    s = s + (-s*((s / h) / torch.exp(s*(s + s))))
+    s = torch.where(x[j] == 2**53, s, s*2)
+    return s.softmax(-1) @ v

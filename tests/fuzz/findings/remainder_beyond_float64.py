@@ -1,0 +1,9 @@
+import torch
+def attention(q, k, v, x, w=3):
+    i = torch.arange(q.size(2))[:, None]
+    j = torch.arange(k.size(2))[None, :]
+    h = torch.arange(q.size(1)).view(-1,1,1)
+    s = q @ k.mT
+    s = torch.where((12345678901234567 % k.size(2)) < (i + 2), s, -torch.inf)
+    s = s / ((s / s) * (s + s))
+    return s.softmax(-1) @ v

@@ -1,0 +1,116 @@
+// Lowering: identity, no dead statement, edits that only orchestration can express. SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/ir/lower/expert.h"
+#include <functional>
+
+namespace cubridge::ir::lower {
+namespace {
+
+using cuir::Program;
+using cuir::Statement;
+using test::edited;
+using test::expert_text;
+using test::lowered;
+using test::message;
+using test::program_text;
+
+TEST(LowerTest, AnExpertWithItsOwnLiftIsByteIdentical) {
+    const auto r = lower(expert_text(), *lift(expert_text()));
+    ASSERT_TRUE(r) << message(r);
+    EXPECT_EQ(r->cuda, expert_text());
+    EXPECT_TRUE(r->printed.empty());
+    EXPECT_EQ(r->difference, "");
+    const auto again = lowered(program_text(expert_text()));
+    ASSERT_TRUE(again) << message(again);
+    EXPECT_EQ(again->cuda, expert_text());
+}
+
+/// Visits every statement with the list it stands in.
+void each(std::vector<Statement>& body, const std::function<void(std::vector<Statement>&, std::size_t)>& f) {
+    for (std::size_t k = 0; k < body.size(); ++k) {
+        f(body, k);
+        each(body[k].body, f);
+    }
+}
+
+std::string without_margin(const std::string& cuda) {
+    const auto m = take_apart(cuda);
+    std::string out;
+    for (const auto& s : m->segments)
+        for (const auto& l : s.cuda) out += l + "\n";
+    return out;
+}
+
+TEST(LowerTest, NoStatementIsDead) {
+    const Program whole = *lift(expert_text());
+    const std::string cuda = without_margin(expert_text());
+    int changed = 0, refused = 0, number = 0;
+    for (bool more = true; more; ++number) {
+        more = false;
+        Program p = whole;
+        std::string gone;
+        int at = 0;
+        std::vector<Statement>* from = nullptr;
+        std::size_t index = 0;
+        each(p.kernels[0].body, [&](auto& body, std::size_t k) {
+            if (at++ == number) from = &body, index = k;
+        });
+        if (from == nullptr) break;
+        more = true;
+        gone = cuir::line_of((*from)[index]);
+        from->erase(from->begin() + static_cast<std::ptrdiff_t>(index));
+        const auto r = lower(expert_text(), p);
+        if (!r) {
+            ++refused;
+            continue;
+        }
+        ++changed;
+        EXPECT_NE(without_margin(r->cuda), cuda) << gone;
+    }
+    EXPECT_GT(changed, 20);
+    EXPECT_GT(refused, 10);
+}
+
+TEST(LowerTest, NoConstantIsDead) {
+    for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{{"BM=128", "BM=64"},
+                                                                                   {"BN=64", "BN=32"},
+                                                                                   {"ST=1", "ST=2"},
+                                                                                   {"W=4", "W=8"},
+                                                                                   {", D=128", ", D=64"},
+                                                                                   {"Dv=128", "Dv=64"},
+                                                                                   {"elem=bf16", "elem=f16"}}) {
+        const auto r = lowered(edited(program_text(expert_text()), from, to));
+        ASSERT_TRUE(r) << message(r);
+        EXPECT_NE(without_margin(r->cuda), without_margin(expert_text())) << from;
+        EXPECT_LE(r->printed.size(), 2u) << from;
+    }
+    const auto r = lowered(edited(program_text(expert_text()), "registers=255", "registers=232"));
+    ASSERT_TRUE(r) << message(r);
+    EXPECT_NE(without_margin(r->cuda), without_margin(expert_text()));
+}
+
+TEST(LowerTest, OnlyWhatDiffersIsPrinted) {
+    const std::string text =
+        edited(program_text(expert_text()), "x = where(j < Sk, x, -inf)", "x = where((j < Sk) & (j <= i), x, -inf)");
+    const auto r = lowered(text);
+    ASSERT_TRUE(r) << message(r);
+    ASSERT_EQ(r->printed.size(), 1u);
+    EXPECT_EQ(r->printed[0].rule, "elementwise");
+    EXPECT_NE(r->cuda.find("EACH(e, x) x[e] = j[CID(e)] < Sk && j[CID(e)] <= i[ROW(e)] ? x[e] : -INF;\n"),
+              std::string::npos);
+    EXPECT_EQ(program_text(r->cuda), text);
+    EXPECT_NE(r->difference.find("-            x = where(j < Sk, x, -inf)\n"), std::string::npos) << r->difference;
+    EXPECT_EQ(std::count(r->difference.begin(), r->difference.end(), '\n'), 7) << r->difference;
+}
+
+TEST(LowerTest, ARefusalNamesLineAndStatement) {
+    const auto r =
+        lowered(edited(program_text(expert_text()), "total = complete(row_sum)", "total = completed(row_sum)"));
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().kind, "no_rule");
+    EXPECT_NE(r.error().message.find("`total = completed(row_sum)`"), std::string::npos) << r.error().message;
+    EXPECT_GT(r.error().span.line, 10);
+    EXPECT_GT(r.error().span.column, 1);
+}
+
+} // namespace
+} // namespace cubridge::ir::lower
