@@ -70,7 +70,7 @@ void combine(Launch& l, const std::vector<std::string>& outputs, const std::vect
         for (const Expr a : e->args) at.push_back(map.writer.write(a));
         return item(outputs.at(static_cast<std::size_t>(e->number - kOutput)), std::move(at));
     };
-    map.add("Out[b, h, i, d] = " + text(map.writer.write(l.v.out)));
+    map.add("Out[b, h, i, d] = " + text(map.write(l.v.out)));
     const NodePtr heads = map.writer.write(l.v.heads);
     const std::string h = text(heads);
     std::vector<cuir::Statement> params{param("Out", parse("elem[B, " + h + ", Sq, Dv]"))};

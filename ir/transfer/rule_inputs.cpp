@@ -73,7 +73,7 @@ Source transformed(Work& w, Expr e, const char* what, int row_axis, int column_a
     const int n = l.allocate(what, {name("B"), heads, row_count, name(columns)}, l.target.request.q_dtype);
     map.writer.index = {{axis::b, name("b")}, {axis::h, name("h")}, {place::entry, name("h")},
                         {row_axis, name("i")}, {column_axis, name("c")}};
-    const std::string value = text(map.writer.write(grouped ? by_kv : e));
+    const std::string value = text(map.write(grouped ? by_kv : e));
     const std::string tensor = l.workspace[static_cast<std::size_t>(n)];
     map.add(tensor + "[b, h, i, c] = " + value);
     std::vector<Statement> params;

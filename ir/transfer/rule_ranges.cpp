@@ -13,30 +13,36 @@ public:
     void closed(const std::vector<mask::Analysis::Range>& ranges) {
         std::string list, before; // tiles below `before` are listed already
         for (const auto& r : ranges) {
-            const bool from_0 = ranges.size() == 1 && is_int(r.begin, 0);
-            const std::string end = let("some", clamped(r.end)), top = "cdiv(" + end + ", BN)";
-            std::string low = "0", high = top;
-            if (!from_0 || !before.empty()) {
-                const std::string begin = let("least", clamped(r.begin));
-                const std::string floor = before.empty() ? "0" : before;
-                high = before.empty() ? let("high", "maximum(" + top + ", " + begin + " // BN)")
-                                      : let("high", "where(" + begin + " < " + end + ", " + top + ", " + floor + ")");
-                low = before.empty() ? begin + " // BN" : "clamp(" + begin + " // BN, " + floor + ", " + high + ")";
-                if (r.all_begin || ranges.size() > 1) low = let("low", low);
+            const std::string end = let("some", clamped(r.end)), begin = clamped(r.begin);
+            std::string low = "0", high = "cdiv(" + end + ", BN)";
+            if (begin != "0" || !before.empty()) {
+                const std::string least = begin == "0" ? begin : let("least", begin),
+                                  tile = begin == "0" ? begin : least + " // BN";
+                low = tile;
+                if (before.empty()) {
+                    high = let("high", "maximum(" + high + ", " + tile + ")");
+                } else { // an empty range may lie anywhere
+                    high = let("high", "where(" + least + " < " + end + ", " + high + ", " + before + ")");
+                    low = let("low", "clamp(" + tile + ", " + before + ", " + high + ")");
+                }
+            } else if (ranges.size() > 1) {
+                high = let("high", high);
             }
+            std::string here;
             if (r.all_begin && r.all_end) {
-                const std::string every = let("every", clamped(r.all_end));
-                if (from_0 && is_int(r.all_begin, 0)) {
-                    list = add(list, every + " // BN", high, true);
-                    list = add(list, "0", every + " // BN", false);
+                const std::string every = let("every", clamped(r.all_end)), from = clamped(r.all_begin);
+                if (low == "0" && from == "0") {
+                    here = one(every + " // BN", high, true) + ", " + one("0", every + " // BN", false);
                 } else {
-                    const std::string first = let("first", "clamp(cdiv(" + clamped(r.all_begin) + ", BN), " + low + ", " + high + ")");
+                    const std::string first = from == begin && begin == "0" ? low : let("first", "clamp(cdiv(" + from + ", BN), " + low + ", " + high + ")");
                     const std::string last = let("last", "clamp(" + every + " // BN, " + first + ", " + high + ")");
-                    list = before_list(list, low, first, true, before_list("", first, last, false, before_list("", last, high, true, "")));
+                    here = one(last, high, true) + ", " + one(first, last, false);
+                    if (first != low) here += ", " + one(low, first, true);
                 }
             } else {
-                list = before_list(list, low, high, true, "");
+                here = one(low, high, true);
             }
+            list = list.empty() ? here : here + ", " + list; // from high to low
             before = high;
         }
         statements_.push_back("return [" + list + "]");
@@ -60,17 +66,6 @@ private:
     static std::string one(const std::string& begin, const std::string& end, bool masked) {
         return "(" + begin + ", " + end + ", " + (masked ? "True" : "False") + ")";
     }
-    static std::string add(const std::string& list, const std::string& begin, const std::string& end, bool masked) {
-        return list + (list.empty() ? "" : ", ") + one(begin, end, masked);
-    }
-    /// From high to low: what is higher stands first.
-    static std::string before_list(const std::string& lower, const std::string& begin, const std::string& end, bool masked,
-                                   const std::string& higher) {
-        std::string out = higher;
-        out = add(out, begin, end, masked);
-        return lower.empty() ? out : out + ", " + lower;
-    }
-
     Work& w_;
     ExprPool& pool_;
     Local local_;
@@ -104,16 +99,16 @@ public:
         const auto least = table_name("least", all), most = table_name("most", all);
         std::string at;
         for (const auto& v : variables) at += (at.empty() ? "" : ", ") + v;
-        map.writer.index[t.axis] = name("at");
-        const std::string value = text(map.writer.write(t.value));
-        map.add("at = n * " + size);
-        map.add("low = " + value);
+        const auto value_at = [&](const std::string& position) {
+            map.writer.index[t.axis] = parse(position);
+            return text(map.writer.write(t.value));
+        };
+        map.add("low = " + value_at("n * " + size));
         map.add("high = low");
         map.open("for r in range(" + size + "):", [&] {
-            map.add("at = minimum(n * " + size + " + r, " + text(rows) + " - 1)");
-            map.add("x = " + value);
-            map.add("low = minimum(low, x)");
-            map.add("high = maximum(high, x)");
+            const std::string x = value_at("minimum(n * " + size + " + r, " + text(rows) + " - 1)");
+            map.add("low = minimum(low, " + x + ")");
+            map.add("high = maximum(high, " + x + ")");
         });
         map.add(least + "[" + at + "] = low");
         map.add(most + "[" + at + "] = high");
@@ -136,6 +131,8 @@ private:
 void Ranges::classified(const mask::Analysis& a) {
     const Places& at = w_.at;
     std::map<std::size_t, std::pair<std::string, std::string>> tables;
+    std::vector<std::string> bounds; // statements
+    std::map<Expr, std::string> bound_names;
     const std::string n = "n", tile_class = w_.launch.fresh("tile_class");
     const auto own_leaf = local_.writer.leaf;
     local_.writer.index[mask::tile::j0] = name("j0");
@@ -149,17 +146,22 @@ void Ranges::classified(const mask::Analysis& a) {
         const bool column = e->args.back()->number == mask::tile::j0;
         index.push_back(column ? name(n) : binary("//", name(at.tile_params[2]), name("BM")));
         const bool least = (e->number - mask::kTable) % 2 == 0;
-        return item(least ? tables[t].first : tables[t].second, std::move(index));
+        if (bound_names.count(e) == 0) {
+            bound_names[e] = w_.launch.fresh(std::string(least ? "low" : "high") + (column ? "_key" : "_query"));
+            bounds.push_back(bound_names[e] + " = " + text(item(least ? tables[t].first : tables[t].second, std::move(index))));
+        }
+        return name(bound_names[e]);
     };
     const std::string some = text(local_.writer.write(a.any)), every = text(local_.writer.write(a.every)),
                       keys = text(w_.keys);
     std::string params;
     for (const auto& p : at.tile_params) params += p + ", ";
     cuir::Statement def = line("def " + tile_class + "(" + params + n + "):");
-    for (const auto& s : {"j0, j1 = " + n + " * BN, minimum((" + n + " + 1) * BN, " + keys + ")", "some = " + some,
-                          "every = (" + every + ") & ((" + n + " + 1) * BN <= " + keys + ")",
-                          std::string("return some, every")})
-        def.body.push_back(line(s));
+    def.body.push_back(line("j0, j1 = " + n + " * BN, minimum((" + n + " + 1) * BN, " + keys + ")"));
+    for (const auto& b : bounds) def.body.push_back(line(b));
+    def.body.push_back(line("some = " + some));
+    def.body.push_back(line("every = (" + every + ") & ((" + n + " + 1) * BN <= " + keys + ")"));
+    def.body.push_back(line("return some, every"));
     params.resize(params.size() - 2);
     statements_.push_back("return classify(cdiv(" + keys + ", BN), " + tile_class + ", " + params + ")");
     const Spot decides = w_.def(at.key_tiles);

@@ -51,7 +51,7 @@ public:
                 const Expr inner = separated(pool_.cast(Type::Real, n->args[0]));
                 return inner->kind == Kind::Sum ? pool_.apply(Op::Abs, inner) : x;
             }
-            std::vector<std::pair<std::int64_t, Expr>> columns, rows;
+            Terms columns, rows;
             const IntSum s = as_sum(n);
             std::int64_t slope = 0;
             for (const auto& [c, t] : s.terms) {
@@ -64,8 +64,8 @@ public:
             if (slope == 0 || (pool_.isum(0, rows)->free & index_bit(axis::i)) == 0) return x;
             columns.emplace_back(-slope, first);
             rows.emplace_back(slope, first);
-            return pool_.rsum(0, {{slope < 0 ? -1.0 : 1.0, pool_.cast(Type::Real, pool_.isum(0, slope < 0 ? opposite(columns) : columns))},
-                                  {1, pool_.cast(Type::Real, pool_.isum(s.constant, rows))}});
+            return pool_.rsum(0, {{slope < 0 ? -1.0 : 1.0, as_real(pool_.isum(0, slope < 0 ? opposite(columns) : columns))},
+                                  {sign(rows), as_real(pool_.isum(sign(rows) < 0 ? -s.constant : s.constant, sign(rows) < 0 ? opposite(rows) : rows))}});
         });
     }
 
@@ -80,7 +80,7 @@ public:
         for (std::size_t k = 0; k < e->args.size(); ++k) {
             const Expr f = e->args[k];
             const bool casts = f->kind == Kind::Sum && f->real == 0 && e->num[k] == 1 && e->den[k] == 1 &&
-                               std::all_of(f->args.begin(), f->args.end(), [](Expr a) { return a->kind == Kind::Cast; });
+                               std::all_of(f->args.begin(), f->args.end(), [](Expr a) { return a->kind == Kind::Load && a->number == kReal; });
             if (!casts) continue;
             std::vector<ExprPool::Power> rest;
             for (std::size_t m = 0; m < e->args.size(); ++m)
@@ -112,6 +112,15 @@ public:
             }
             if (found != 1) return std::nullopt;
             return Linear{pool_.product(Type::Real, rest), pool_.real(0)};
+        }
+        if (e->kind == Kind::Select && (e->args[0]->free & (index_bit(axis::i) | index_bit(axis::j))) == 0) {
+            const auto a = linear(e->args[1]), b = linear(e->args[2]);
+            if (!a || !b) return std::nullopt;
+            std::vector<std::pair<double, Expr>> rest;
+            const Expr zero = pool_.real(0);
+            terms_of(distributed(a->rest), [&](double c, Expr t) { rest.emplace_back(c, pool_.select(e->args[0], t, zero)); });
+            terms_of(distributed(b->rest), [&](double c, Expr t) { rest.emplace_back(c, pool_.select(e->args[0], zero, t)); });
+            return Linear{pool_.select(e->args[0], a->factor, b->factor), pool_.rsum(0, rest)};
         }
         if (e->kind != Kind::Sum) return std::nullopt;
         std::optional<Linear> out;
@@ -145,9 +154,26 @@ public:
     }
 
 private:
-    static std::vector<std::pair<std::int64_t, Expr>> opposite(std::vector<std::pair<std::int64_t, Expr>> terms) {
+    using Terms = std::vector<std::pair<std::int64_t, Expr>>;
+    Expr as_real(Expr n) { return pool_.load(kReal, Type::Real, {n}); }
+    /// -1 where the query's position is subtracted.
+    double sign(const Terms& rows) const {
+        for (const auto& [c, t] : rows)
+            if (t->kind == Kind::Index && t->number == axis::i && c < 0) return -1;
+        return 1;
+    }
+    static Terms opposite(Terms terms) {
         for (auto& t : terms) t.first = -t.first;
         return terms;
+    }
+
+    template <class F> void terms_of(Expr e, F f) {
+        if (e->kind != Kind::Sum) {
+            if (e != pool_.real(0)) f(1.0, e);
+            return;
+        }
+        for (std::size_t k = 0; k < e->args.size(); ++k) f(e->rcoef[k], e->args[k]);
+        if (e->real != 0) f(1.0, pool_.real(e->real));
     }
 
     Expr flat(double constant, const std::vector<std::pair<double, Expr>>& terms) { // sums inside sums opened
@@ -167,6 +193,16 @@ private:
     std::vector<Expr> at_most_0_;
 };
 
+/// Where the score itself is loaded from, as an expression that reads it has it.
+std::vector<Expr> score_index(Expr e) {
+    std::vector<Expr> at;
+    contains(e, [&](Expr x) {
+        if (is_score(x)) at = x->args;
+        return is_score(x);
+    });
+    return at;
+}
+
 /// Positive whatever the launch: a number or powers of sizes.
 bool positive(Expr e) {
     if (is_const(e)) return e->real > 0;
@@ -178,6 +214,27 @@ bool positive(Expr e) {
     return e->kind == Kind::Product && std::all_of(e->args.begin(), e->args.end(), positive);
 }
 
+/// Factors of a weight that every key of a row shares multiply the sum instead.
+Expr factored(Work& w, Expr e) {
+    ExprPool& pool = w.launch.pool;
+    if (e->kind != Kind::Product) return e;
+    std::vector<ExprPool::Power> shared, own;
+    for (std::size_t k = 0; k < e->args.size(); ++k) {
+        const bool key = (e->args[k]->free & index_bit(axis::j)) != 0 || reads_score(e->args[k]);
+        (key ? own : shared).push_back({e->args[k], e->num[k], e->den[k]});
+    }
+    // a factor of the score itself belongs to it
+    const bool is_plain = own.size() == 1 && is_score(own[0].base);
+    if (shared.empty() || own.empty() || is_plain || w.launch.v.parts.size() > 1) return e;
+    const Expr factor = pool.product(Type::Real, shared);
+    w.launch.v.out = pool.rewrite(w.launch.v.out, [&](Expr x) {
+        if (x->kind != Kind::Load || x->number != kOutput) return x;
+        return pool.product(Type::Real, {{x, 1, 1}, {factor, 1, 1}});
+    });
+    w.applied("factors of a row multiply its sum");
+    return pool.product(Type::Real, own);
+}
+
 } // namespace
 
 void score(Work& w) {
@@ -185,7 +242,7 @@ void score(Work& w) {
     Scores rules(pool, w.part.keep);
     Part& p = w.part;
     const bool softmax = p.weights.kind == Weights::Kind::Softmax;
-    Expr e = derive(w, rules.under_keep(softmax ? p.score : p.weights.value));
+    Expr e = rules.under_keep(softmax ? p.score : p.weights.value);
     const Spot unit = w.in(w.kernel.body, w.at.unit);
     Local local(w, Local::Where::Attend);
     const auto x_is = [&](Expr value) {
@@ -196,7 +253,8 @@ void score(Work& w) {
         for (const auto& s : local.made) w.insert({x.block, k++}, s);
     };
     if (!softmax) {
-        x_is(by_exp2(pool, rules.distributed(rules.separated(e))));
+        if (p.weights.kind == Weights::Kind::Pointwise) e = factored(w, e);
+        x_is(by_exp2(pool, rules.distributed(rules.separated(derive(w, e)))));
         w.erase(w.in(w.kernel.body, w.at.unit));
         w.applied("pointwise weights");
         return;
@@ -208,12 +266,16 @@ void score(Work& w) {
         w.applied("scale");
         return;
     }
-    e = rules.distributed(scaled(pool, rules.separated(e), log2e(pool)));
+    e = rules.distributed(rules.separated(derive(w, scaled(pool, e, log2e(pool)))));
+    const auto l = rules.linear(e);
+    if (l) {
+        const Expr s = pool.load(kScore, Type::Real, score_index(e));
+        e = rules.distributed(pool.rsum(0, {{1, pool.product(Type::Real, {{s, 1, 1}, {l->factor, 1, 1}})}, {1, l->rest}}));
+    }
     if (p.weights.extra.empty()) e = rules.without_row_terms(e, local.writer, w.row_shift);
-    const bool line = rules.linear(e).has_value();
     w.replace(unit, w.at.unit + " = 1.0");
     x_is(by_exp2(pool, e));
-    w.applied(line ? "score: scale and bias" : "score: modified");
+    w.applied(l ? "score: scale and bias" : "score: modified");
 }
 
 } // namespace cubridge::ir::transfer

@@ -119,6 +119,16 @@ Map::Map(Launch& launch, const std::string& stem)
     : writer(launch.pool, launch.v, uses), block(&body), launch_(launch), kernel_(make_map(launch.fresh(stem))) {
     writer.hoists_lower = false;
     writer.reduce = [this](Expr e) { return reduce(e); };
+    writer.named = [this](Expr e) -> NodePtr {
+        if (shared_.count(e) == 0) return nullptr;
+        if (const auto it = names_.find({e, block}); it != names_.end()) return transfer::name(it->second);
+        const auto* where = block;
+        const NodePtr value = writer.make(e);
+        const std::string n = launch_.fresh("value");
+        add(n + " = " + text(value));
+        names_[{e, where}] = n;
+        return transfer::name(n);
+    };
     writer.hoist = [this](Expr e, Level) {
         const std::string n = launch_.fresh("value");
         add(n + " = " + text(writer.make(e)));
@@ -140,6 +150,18 @@ void Map::add(const std::string& text) {
     block->push_back(line(text));
 }
 
+NodePtr Map::write(Expr e) {
+    std::map<Expr, int> uses_of;
+    const auto visit = [&](auto&& self, Expr x) -> void {
+        if (++uses_of[x] > 1) return;
+        for (const Expr a : x->args) self(self, a);
+    };
+    visit(visit, e);
+    for (const auto& [x, n] : uses_of)
+        if (n > 1 && x->depth > 3 && x->type != Type::Bool) shared_.insert(x);
+    return writer.write(e);
+}
+
 void Map::open(const std::string& text, const std::function<void()>& inside) {
     cuir::Statement s = line(text);
     auto* outer = block;
@@ -151,7 +173,7 @@ void Map::open(const std::string& text, const std::function<void()>& inside) {
 
 NodePtr Map::reduce(Expr e) {
     const bool real_type = e->type == Type::Real || e->type == Type::F32;
-    const std::string total = launch_.fresh(e->reduce == ReduceOp::Sum ? "sum" : "found"), r = launch_.fresh("r");
+    const std::string total = launch_.fresh(e->reduce == ReduceOp::Sum ? "count" : "found"), r = launch_.fresh("r");
     double start = 0;
     if (e->reduce == ReduceOp::Max) start = -std::numeric_limits<double>::infinity();
     if (e->reduce == ReduceOp::Min) start = std::numeric_limits<double>::infinity();
@@ -228,7 +250,7 @@ Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem) {
     const int n = launch.allocate(stem, extents, body->type == Type::Int ? DType::I32 : DType::F32);
     std::string list;
     for (const auto& v : variables) list += (list.empty() ? "" : ", ") + v;
-    const std::string value = text(map.writer.write(entry));
+    const std::string value = text(map.write(entry));
     map.add(launch.workspace[static_cast<std::size_t>(n)] + "[" + list + "] = " + value);
     map.finish(variables, extents);
     const Expr load = pool.load(kWorkspace + n, body->type == Type::Int ? Type::Int : Type::Real, at);

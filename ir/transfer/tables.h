@@ -17,6 +17,8 @@ public:
     std::function<NodePtr(Expr)> leaf; ///< beside tables of the workspace
 
     void add(const std::string& text);
+    /// The expression; what it uses more than once becomes a statement.
+    NodePtr write(Expr e);
     /// Runs `inside` with statements going into a block that this line opens.
     void open(const std::string& text, const std::function<void()>& inside);
     /// `for b, h in each(B, Hq):` around the body; appends the kernel to the program.
@@ -29,6 +31,8 @@ private:
     NodePtr reduce(Expr e);
     Launch& launch_;
     cuir::Kernel kernel_;
+    std::set<Expr> shared_;
+    std::map<std::pair<Expr, const void*>, std::string> names_; ///< by block
 };
 
 /// A Load of a new table that holds `body` for every position of the axes that it depends on: any of b, h and at most

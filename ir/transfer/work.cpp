@@ -8,32 +8,39 @@ namespace {
 
 using cuir::Statement;
 
-/// Carries expressions into another pool. Children are made before their parents, in their old order, so that normal
-/// forms stay what they are.
+/// Carries expressions into another pool, all at once: children are made before their parents, everything in its old
+/// order, so that normal forms, which sort by it, stay what they are.
 class Copy {
 public:
     Copy(const ExprPool& from, ExprPool& to) : from_(from), to_(to) {}
-    Expr operator()(Expr e) {
-        if (!e) return e;
-        std::set<Expr, bool (*)(Expr, Expr)> all([](Expr a, Expr b) { return a->id < b->id; });
+    void operator()(Expr& e) {
+        if (!e) return;
+        places_.push_back(&e);
         const auto visit = [&](auto&& self, Expr x) -> void {
-            if (done_.count(x) != 0 || !all.insert(x).second) return;
+            if (!all_.insert(x).second) return;
             for (const Expr a : x->args) self(self, a);
         };
         visit(visit, e);
-        for (const Expr x : all) {
+    }
+    void run() {
+        std::unordered_map<Expr, Expr> done;
+        for (const Expr x : all_) {
             ExprNode node = *x;
-            for (Expr& a : node.args) a = done_.at(a);
+            for (Expr& a : node.args) a = done.at(a);
             if (x->kind == Kind::Table) node.number = to_.add_table(from_.table(x->number));
-            done_.emplace(x, to_.intern(std::move(node)));
+            done.emplace(x, to_.intern(std::move(node)));
         }
-        return done_.at(e);
+        for (Expr* e : places_) *e = done.at(*e);
     }
 
 private:
+    struct Before {
+        bool operator()(Expr a, Expr b) const { return a->id < b->id; }
+    };
     const ExprPool& from_;
     ExprPool& to_;
-    std::unordered_map<Expr, Expr> done_;
+    std::set<Expr, Before> all_;
+    std::vector<Expr*> places_;
 };
 
 void names_of(const std::vector<Statement>& block, std::set<std::string>& out) {
@@ -59,12 +66,13 @@ Launch::Launch(const Target& given) : target(given) {
     Copy copy(*given.variant.pool, pool);
     v = given.variant;
     v.pool.reset();
-    for (Expr* e : {&v.out, &v.lse, &v.row_is_empty, &v.row_lse, &v.heads, &v.columns}) *e = copy(*e);
+    for (Expr* e : {&v.out, &v.lse, &v.row_is_empty, &v.row_lse, &v.heads, &v.columns}) copy(*e);
     for (Part& p : v.parts) {
         for (Expr* e : {&p.q, &p.k, &p.v, &p.inner, &p.keys, &p.score, &p.keep, &p.gain, &p.weights.value, &p.weights.rest})
-            *e = copy(*e);
-        for (Expr& e : p.weights.extra) e = copy(e);
+            copy(*e);
+        for (Expr& e : p.weights.extra) copy(e);
     }
+    copy.run();
     head_dim = given.request.head_dim != 0 ? given.request.head_dim : 128;
     head_dim_v = given.request.head_dim_v != 0 ? given.request.head_dim_v : head_dim;
     stores_lse = given.returns_lse || given.request.lse != Request::Lse::None;
@@ -207,6 +215,7 @@ void Work::insert_after(const Spot& spot, const std::string& text) {
 void Work::replace(const Spot& spot, const std::string& text) {
     auto s = line(text);
     s.body = std::move(spot->body);
+    s.comment = spot->comment;
     *spot = std::move(s);
 }
 
@@ -215,13 +224,15 @@ void Work::erase(const Spot& spot) {
 }
 
 void Work::add_to_prelude(const std::string& text) {
-    Spot s = last(kernel.body, [&](const Statement& t) { return assigns(t, at.unit); });
-    while (s.at + 1 < s.block->size() && [&] { // after what was added before
-        const auto r = results_of((*s.block)[s.at + 1]);
+    // after what was added before, after the unit of scores, or where storage begins
+    const auto added = [&](const Statement& s) {
+        const auto r = results_of(s);
         return r.size() == 1 && std::any_of(prelude.begin(), prelude.end(), [&](const auto& p) { return p.second == r[0]; });
-    }())
-        ++s.at;
-    insert_after(s, text);
+    };
+    Spot s = last(kernel.body, added);
+    if (!s) s = last(kernel.body, [&](const Statement& t) { return assigns(t, at.unit); });
+    if (s) return insert_after(s, text);
+    insert(first(kernel.body, [](const Statement& t) { return calls(t, "alloc"); }), text);
 }
 
 Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, work.uses), work_(work) {
@@ -254,6 +265,10 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
             return item(work_.launch.workspace[static_cast<std::size_t>(e->number - kWorkspace)], std::move(index_nodes));
         }
         return nullptr;
+    };
+    writer.named = [this](Expr e) -> NodePtr {
+        const auto it = names_.find(e);
+        return it == names_.end() ? nullptr : name(it->second);
     };
     if (where != Where::Tiles) writer.hoist = [this](Expr e, Level level) { return hoist(e, level); };
 }

@@ -75,6 +75,8 @@ bool Writer::heavy(Expr e) {
 }
 
 NodePtr Writer::write(Expr e, Level context) {
+    if (named)
+        if (NodePtr x = named(e)) return x;
     const Level own = level(e);
     return own < context && hoist && hoists_lower && heavy(e) ? hoist(e, own) : make(e);
 }
@@ -114,8 +116,14 @@ NodePtr Writer::int_sum(Expr e) {
     if (!rows.empty()) rows.insert(rows.end(), low.begin(), low.end());
     auto& group = rows.empty() ? low : rows;
     if (group.empty()) {
-        if (e->integer != 0) terms.push_back({uses_.integer(std::abs(e->integer)), e->integer < 0});
-        return chain(terms);
+        const bool all_minus = std::all_of(terms.begin(), terms.end(), [](const auto& t) { return t.minus; });
+        if (e->integer == 0) return chain(terms);
+        const NodePtr constant = uses_.integer(std::abs(e->integer));
+        if (all_minus && e->integer > 0) { // 1 - x
+            terms.insert(terms.begin(), {constant, false});
+            return chain(terms);
+        }
+        return binary(e->integer < 0 ? "-" : "+", chain(terms), constant);
     }
     const bool minus = e->integer <= 0 && std::all_of(group.begin(), group.end(), [](const auto& t) { return t.first < 0; });
     const std::int64_t sign = minus ? -1 : 1;
@@ -277,7 +285,8 @@ NodePtr Writer::compare_with_zero(Expr e, const char* equal, bool negated) {
                 if (c < 0 && !negated && constant == 1) strict = true, constant = 0;
                 sign = up ? (strict ? ">" : ">=") : (strict ? "<" : "<=");
             }
-            return compare(write(t, level(e)), sign, write(pool_.isum(constant, rest), level(e)));
+            const NodePtr variable = write(t, level(e));
+            return compare(variable, sign, write(pool_.isum(constant, rest), level(e)));
         }
     std::vector<std::pair<std::int64_t, Expr>> left, right;
     for (const auto& [c, t] : s.terms) {
@@ -290,8 +299,9 @@ NodePtr Writer::compare_with_zero(Expr e, const char* equal, bool negated) {
     const char* sign = order ? (negated ? ">" : "<=") : (negated ? "!=" : "==");
     if (order && !negated && constant == -1) sign = "<", constant = 0;
     const std::int64_t on_left = constant < 0 && !right.empty() ? -constant : 0;
-    return compare(write(pool_.isum(on_left, left), level(e)), sign,
-                   write(pool_.isum(on_left != 0 ? 0 : constant, right), level(e)));
+    const Expr a = pool_.isum(on_left, left), b = pool_.isum(on_left != 0 ? 0 : constant, right);
+    const NodePtr x = write(a, level(e)), y = write(b, level(e));
+    return !order && level(a) < level(b) ? compare(y, sign, x) : compare(x, sign, y);
 }
 
 NodePtr Writer::dim(int number) {
@@ -312,6 +322,7 @@ NodePtr Writer::dim(int number) {
 }
 
 NodePtr Writer::input(Expr e) {
+    if (e->number == kReal) return call("f32", {write(e->args[0], level(e))});
     if (leaf)
         if (NodePtr x = leaf(e)) return x;
     const Level own = level(e);
@@ -396,7 +407,8 @@ NodePtr Writer::make(Expr e) {
     }
     case Kind::Cmp: {
         if (e->args.size() == 1) return compare_with_zero(e->args[0], e->op == Op::Le ? "<=" : "==", false);
-        return compare(part(0), e->op == Op::Lt ? "<" : e->op == Op::Le ? "<=" : "==", part(1));
+        const NodePtr a = part(0), b = part(1);
+        return compare(a, e->op == Op::Lt ? "<" : e->op == Op::Le ? "<=" : "==", b);
     }
     case Kind::And: return join_by("&");
     case Kind::Or: return join_by("|");
@@ -413,7 +425,8 @@ NodePtr Writer::make(Expr e) {
         if (e->type == Type::Int) return arguments("i32", e);
         if (e->type == Type::Real && x->type == Type::F32) return part(0);
         if (e->type == Type::Real && is_const(x)) return real(static_cast<double>(x->integer));
-        return arguments("f32", e);
+        const bool head_dim = x->kind == Kind::Dim && (x->number == dims::D || x->number == dims::Dv);
+        return head_dim ? part(0) : arguments("f32", e); // a constant of the kernel
     }
     case Kind::Reduce:
         if (!reduce) fail("no_rule", "a sum or an extremum over positions stands where no rule expects it");

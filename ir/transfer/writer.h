@@ -21,7 +21,8 @@ namespace place {
 enum : int { distance = 12, first = 13 /* the first row of an agent */, entry = 14 };
 }
 /// Input numbers of leaves that rules make: LOG2E is Arg(kLog2e); table n of the workspace is Load(kWorkspace + n).
-enum : int { kLog2e = 1300, kWorkspace = 1400 };
+/// Load(kReal, {n}) is n as a real, a cast that no sum merges with others.
+enum : int { kLog2e = 1300, kReal = 1301, kWorkspace = 1400 };
 
 /// What the expressions of one kernel name: parameters and constants in its head.
 struct Uses {
@@ -40,6 +41,7 @@ public:
     NodePtr kv;                                          ///< h // (Hq // Hk), where the program has a name for it
     std::function<NodePtr(Expr)> leaf;                   ///< Loads of kScore, kOutput, tables; null: not this one
     std::function<NodePtr(Expr, Level)> hoist;           ///< gives the name of a statement; null: everything in place
+    std::function<NodePtr(Expr)> named;                  ///< what has a name already; null: nothing
     bool hoists_lower = true;                            ///< false: only what is used twice becomes a statement
     std::function<NodePtr(Expr)> reduce;                 ///< null: Reduces are refused
 

@@ -1,41 +1,34 @@
 # mask
 # key ranges: classes of tiles, by tables
-# scale
 # no LSE
-least = alloc(workspace, (B, Sq), i32)
-most = alloc(workspace, (B, Sq), i32)
-least1 = alloc(workspace, (B, Sk), i32)
-most1 = alloc(workspace, (B, Sk), i32)
+least = alloc(workspace, (B, Sk), i32)
+most = alloc(workspace, (B, Sk), i32)
+least1 = alloc(workspace, (B, Sq), i32)
+most1 = alloc(workspace, (B, Sq), i32)
 
 @map
 def bound_tiles(
     x0: i32[_, _],
-    *, BM=128):
-    for b, n in each(B, cdiv(Sq, BM)):
-        at = n * BM
-        low = x0[b, at]
+    *, BN=64):
+    for b, n in each(B, cdiv(Sk, BN)):
+        low = x0[b, n * BN]
         high = low
-        for r in range(BM):
-            at = minimum(n * BM + r, Sq - 1)
-            x = x0[b, at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BN):
+            low = minimum(low, x0[b, minimum(n * BN + r, Sk - 1)])
+            high = maximum(high, x0[b, minimum(n * BN + r, Sk - 1)])
         least[b, n] = low
         most[b, n] = high
 
 @map
 def bound_tiles1(
     x0: i32[_, _],
-    *, BN=64):
-    for b, n in each(B, cdiv(Sk, BN)):
-        at = n * BN
-        low = x0[b, at]
+    *, BM=128):
+    for b, n in each(B, cdiv(Sq, BM)):
+        low = x0[b, n * BM]
         high = low
-        for r in range(BN):
-            at = minimum(n * BN + r, Sk - 1)
-            x = x0[b, at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BM):
+            low = minimum(low, x0[b, minimum(n * BM + r, Sq - 1)])
+            high = maximum(high, x0[b, minimum(n * BM + r, Sq - 1)])
         least1[b, n] = low
         most1[b, n] = high
 
@@ -49,7 +42,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -57,8 +50,12 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        some = least1[b, n] <= most[b, i0 // BM]
-        every = (most1[b, n] <= least[b, i0 // BM]) & ((n + 1) * BN <= Sk)
+        low_key = least[b, n]
+        high_query = most1[b, i0 // BM]
+        high_key = most[b, n]
+        low_query = least1[b, i0 // BM]
+        some = low_key <= high_query
+        every = (high_key <= low_query) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
@@ -68,8 +65,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            row = x0[b, i]
             column = x0[b, j]
+            row = x0[b, i]
             x = where((j < Sk) & (column <= row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN

@@ -1,6 +1,5 @@
 # mask
 # key ranges: closed form
-# scale
 # no LSE
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -12,7 +11,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)

@@ -9,8 +9,8 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = 1.0
-    scale = LOG2E / sqrt(f32(D))
+    unit = 1.0                                              # a score times unit is a power of two
+    scale = LOG2E / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -22,7 +22,8 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = f32(i - j) * LOG2E + S * scale
+        column = f32(j - i0) * LOG2E
+        x = S * scale - column
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))

@@ -10,9 +10,9 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = 1.0
+    unit = 1.0                                              # a score times unit is a power of two
     scale = 2.0 * x0 * LOG2E
-    scale1 = 2.0 * LOG2E / (sqrt(f32(D)) * x0)
+    scale1 = 2.0 * LOG2E / (sqrt(D) * x0)
     scale2 = x0 * LOG2E
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)

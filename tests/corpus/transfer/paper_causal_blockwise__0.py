@@ -1,41 +1,34 @@
 # mask
 # key ranges: classes of tiles, by tables
-# scale
 # no LSE
-least = alloc(workspace, (Sk,), i32)
-most = alloc(workspace, (Sk,), i32)
-least1 = alloc(workspace, (Sq,), i32)
-most1 = alloc(workspace, (Sq,), i32)
+least = alloc(workspace, (Sq,), i32)
+most = alloc(workspace, (Sq,), i32)
+least1 = alloc(workspace, (Sk,), i32)
+most1 = alloc(workspace, (Sk,), i32)
 
 @map
 def bound_tiles(
     x0: i32[_],
-    *, BN=64):
-    for n in each(cdiv(Sk, BN)):
-        at = n * BN
-        low = x0[at]
+    *, BM=128):
+    for n in each(cdiv(Sq, BM)):
+        low = x0[n * BM]
         high = low
-        for r in range(BN):
-            at = minimum(n * BN + r, Sk - 1)
-            x = x0[at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BM):
+            low = minimum(low, x0[minimum(n * BM + r, Sq - 1)])
+            high = maximum(high, x0[minimum(n * BM + r, Sq - 1)])
         least[n] = low
         most[n] = high
 
 @map
 def bound_tiles1(
     x0: i32[_],
-    *, BM=128):
-    for n in each(cdiv(Sq, BM)):
-        at = n * BM
-        low = x0[at]
+    *, BN=64):
+    for n in each(cdiv(Sk, BN)):
+        low = x0[n * BN]
         high = low
-        for r in range(BM):
-            at = minimum(n * BM + r, Sq - 1)
-            x = x0[at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BN):
+            low = minimum(low, x0[minimum(n * BN + r, Sk - 1)])
+            high = maximum(high, x0[minimum(n * BN + r, Sk - 1)])
         least1[n] = low
         most1[n] = high
 
@@ -50,7 +43,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -58,8 +51,12 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        some = (least1[i0 // BM] <= most[n]) & (least[n] <= most1[i0 // BM]) & (j0 < i1) | (x1 <= most1[i0 // BM]) & (least1[i0 // BM] <= x1) & ((x1 != least[n]) | (x1 != most[n]))
-        every = ((most1[i0 // BM] == least[n]) & (least1[i0 // BM] == most[n]) & (j1 <= i0 + 1) | (x1 == least1[i0 // BM]) & (x1 == most1[i0 // BM]) & ((most[n] < x1) | (x1 < least[n]))) & ((n + 1) * BN <= Sk)
+        low_query = least[i0 // BM]
+        high_key = most1[n]
+        low_key = least1[n]
+        high_query = most[i0 // BM]
+        some = (low_query <= high_key) & (low_key <= high_query) & (j0 < i1) | (x1 <= high_query) & (low_query <= x1) & ((low_key != x1) | (high_key != x1))
+        every = ((high_query == low_key) & (low_query == high_key) & (j1 <= i0 + 1) | (low_query == x1) & (high_query == x1) & ((high_key < x1) | (x1 < low_key))) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
@@ -69,11 +66,11 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = x0[j]
             row = x0[i]
-            row1 = x1 == x0[i]
-            column1 = x1 != x0[j]
-            x = where((j < Sk) & ((row == column) & (j <= i) | row1 & column1), x, -inf)
+            column = x0[j]
+            row1 = row == x1
+            column1 = column != x1
+            x = where((j < Sk) & ((column == row) & (j <= i) | row1 & column1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

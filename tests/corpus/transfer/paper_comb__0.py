@@ -13,7 +13,7 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     scale = 2.0 * x1 * LOG2E
-    scale1 = 2.0 * LOG2E / (x1 * sqrt(f32(D)))
+    scale1 = 2.0 * LOG2E / (x1 * sqrt(D))
     scale2 = log2(f32(Sk)) - x1 * LOG2E
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)

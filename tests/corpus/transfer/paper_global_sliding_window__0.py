@@ -1,6 +1,5 @@
 # mask
 # key ranges: closed form
-# scale
 # rows without keys give NaN
 # no LSE
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
@@ -13,7 +12,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -21,20 +20,16 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(maximum(2 * x0, where(i0 < 2 * x0, Sk, 0)), 0, Sk)
-        least = 0
-        high = maximum(cdiv(some, BN), least // BN)
-        low = least // BN
+        high = cdiv(some, BN)
         every = clamp(maximum(2 * x0, where(i1 <= 2 * x0, Sk, 0)), 0, Sk)
-        first = clamp(cdiv(0, BN), low, high)
-        last = clamp(every // BN, first, high)
         some1 = clamp(i1 + x0, 0, Sk)
-        least1 = clamp(maximum(maximum(2 * x0, i0 - x0), where(i0 < 2 * x0, Sk, 0)), 0, Sk)
-        high1 = where(least1 < some1, cdiv(some1, BN), high)
-        low1 = clamp(least1 // BN, high, high1)
+        least = clamp(maximum(maximum(2 * x0, i0 - x0), where(i0 < 2 * x0, Sk, 0)), 0, Sk)
+        high1 = where(least < some1, cdiv(some1, BN), high)
+        low = clamp(least // BN, high, high1)
         every1 = clamp(i0 + (x0 + 1), 0, Sk)
-        first1 = clamp(cdiv(clamp(maximum(maximum(2 * x0, i1 - (x0 + 1)), where(i0 < 2 * x0, Sk, 0)), 0, Sk), BN), low1, high1)
-        last1 = clamp(every1 // BN, first1, high1)
-        return [(last1, high1, True), (first1, last1, False), (low1, first1, True), (last, high, True), (first, last, False), (low, first, True)]
+        first = clamp(cdiv(clamp(maximum(maximum(2 * x0, i1 - (x0 + 1)), where(i0 < 2 * x0, Sk, 0)), 0, Sk), BN), low, high1)
+        last = clamp(every1 // BN, first, high1)
+        return [(last, high1, True), (first, last, False), (low, first, True), (every // BN, high, True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)

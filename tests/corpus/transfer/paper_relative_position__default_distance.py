@@ -9,7 +9,7 @@ def fill_bias(
     x1: i32,
     ):
     for h, t in each(Hq, Sq + Sk):
-        bias[h, t] = x0[h, minimum(x1, maximum(-x1, t - Sq)) + x1]
+        bias[h, t] = x0[h, minimum(x1, maximum(-x1, t - Sq)) + x1] * LOG2E
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -20,8 +20,8 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = 1.0
-    scale = LOG2E / sqrt(f32(D))
+    unit = 1.0                                              # a score times unit is a power of two
+    scale = LOG2E / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -33,7 +33,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * scale + bias[h, j + (Sq - i)] * LOG2E
+        x = S * scale + bias[h, j + (Sq - i)]
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))

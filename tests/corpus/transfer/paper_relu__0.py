@@ -1,6 +1,8 @@
 # mask
 # key ranges: closed form
+# factors of a row multiply its sum
 # pointwise weights
+# output: scaled
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
     Q: elem[B, Hq, Sq, D],
@@ -10,8 +12,8 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    scale = 1.0 / f32(Sk)
-    scale1 = 1.0 / sqrt(f32(D))
+    scale = 1.0 / sqrt(D)
+    scale1 = 1.0 / f32(Sk)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -24,7 +26,7 @@ def attention(
 
     def attend(S, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = maximum(S * scale1, 0.0) * scale
+        x = maximum(S * scale, 0.0)
         if masked:
             x = where((j < Sk) & (j <= i), x, 0.0)
         return x
@@ -55,6 +57,7 @@ def attention(
                 p = attend(S, b, h, i0, n, masked)
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
+            acc[:] = acc * scale1
             Qs[g][:] = acc
             copy(Qs[g], Out[b, h, i0:i0 + R])
             sync(everyone)                                  # all have read their rows of Q and of the output

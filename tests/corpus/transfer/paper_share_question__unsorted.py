@@ -1,6 +1,5 @@
 # mask
 # key ranges: classes of tiles, by tables
-# scale
 # no LSE
 least = alloc(workspace, (Sk,), i32)
 most = alloc(workspace, (Sk,), i32)
@@ -12,14 +11,11 @@ def bound_tiles(
     x0: i32[_],
     *, BN=64):
     for n in each(cdiv(Sk, BN)):
-        at = n * BN
-        low = x0[at]
+        low = x0[n * BN]
         high = low
         for r in range(BN):
-            at = minimum(n * BN + r, Sk - 1)
-            x = x0[at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+            low = minimum(low, x0[minimum(n * BN + r, Sk - 1)])
+            high = maximum(high, x0[minimum(n * BN + r, Sk - 1)])
         least[n] = low
         most[n] = high
 
@@ -28,14 +24,11 @@ def bound_tiles1(
     x0: i32[_],
     *, BM=128):
     for n in each(cdiv(Sq, BM)):
-        at = n * BM
-        low = x0[at]
+        low = x0[n * BM]
         high = low
         for r in range(BM):
-            at = minimum(n * BM + r, Sq - 1)
-            x = x0[at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+            low = minimum(low, x0[minimum(n * BM + r, Sq - 1)])
+            high = maximum(high, x0[minimum(n * BM + r, Sq - 1)])
         least1[n] = low
         most1[n] = high
 
@@ -49,7 +42,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -57,8 +50,12 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        some = (least[n] <= 0) & (0 <= most[n]) & ((most1[i0 // BM] != 0) | (least1[i0 // BM] != 0)) | (least1[i0 // BM] <= most[n]) & (least[n] <= most1[i0 // BM]) & (j0 < i1)
-        every = ((most[n] == 0) & (least[n] == 0) & ((0 < least1[i0 // BM]) | (most1[i0 // BM] < 0)) | (least[n] == most1[i0 // BM]) & (most[n] == least1[i0 // BM]) & (j1 <= i0 + 1)) & ((n + 1) * BN <= Sk)
+        low_key = least[n]
+        high_key = most[n]
+        high_query = most1[i0 // BM]
+        low_query = least1[i0 // BM]
+        some = (low_key <= 0) & (0 <= high_key) & ((high_query != 0) | (low_query != 0)) | (low_query <= high_key) & (low_key <= high_query) & (j0 < i1)
+        every = ((high_key == 0) & (low_key == 0) & ((0 < low_query) | (high_query < 0)) | (low_key == high_query) & (high_key == low_query) & (j1 <= i0 + 1)) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
@@ -70,9 +67,9 @@ def attention(
         if masked:
             column = x0[j] == 0
             row = x0[i] != 0
-            column1 = x0[j]
             row1 = x0[i]
-            x = where((j < Sk) & (column & row | (row1 == column1) & (j <= i)), x, -inf)
+            column1 = x0[j]
+            x = where((j < Sk) & (column & row | (column1 == row1) & (j <= i)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -2,7 +2,6 @@
 # heads of the output
 # mask
 # key ranges: closed form
-# scale
 # rows without keys give NaN
 # no LSE
 # output stored from registers
@@ -18,7 +17,7 @@ def attention_0(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -26,7 +25,7 @@ def attention_0(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
+        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
@@ -83,7 +82,7 @@ def attention_1(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -91,7 +90,7 @@ def attention_1(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some1 = clamp(i1 + (Sk - Sq), 0, Sk)
-        every1 = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
+        every1 = clamp(i0 + (Sk - Sq + 1), 0, Sk)
         return [(every1 // BN, cdiv(some1, BN), True), (0, every1 // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
@@ -149,8 +148,8 @@ def combine(
     x3: f32[_],
     *, Dv=128, elem=bf16):
     for b, h, i, d in each(B, Hq // 2, Sq, Dv):
-        sum = 0.0
+        count = 0.0
         for r in range(Dv):
             value = O0[b, h, i, r] - O1[b, h, i, r] * x0[h]
-            sum += value * value
-        Out[b, h, i, d] = (O0[b, h, i, d] - O1[b, h, i, d] * x0[h]) * rsqrt(sum * (1.0 / f32(Dv)) + x2) * (x3[d] * (1.0 - x1))
+            count += value * value
+        Out[b, h, i, d] = (O0[b, h, i, d] - O1[b, h, i, d] * x0[h]) * rsqrt(count * (1.0 / Dv) + x2) * (x3[d] * (1.0 - x1))

@@ -2,62 +2,55 @@
 # table over key positions
 # mask
 # key ranges: classes of tiles, by tables
-# scale
 # no LSE
 table = alloc(workspace, (Sq,), i32)
 table1 = alloc(workspace, (Sk,), i32)
-least = alloc(workspace, (Sk,), i32)
-most = alloc(workspace, (Sk,), i32)
-least1 = alloc(workspace, (Sq,), i32)
-most1 = alloc(workspace, (Sq,), i32)
+least = alloc(workspace, (Sq,), i32)
+most = alloc(workspace, (Sq,), i32)
+least1 = alloc(workspace, (Sk,), i32)
+most1 = alloc(workspace, (Sk,), i32)
 
 @map
 def fill_table(
     x0: i32[_],
     ):
     for i in each(Sq):
-        sum = 0
+        count = 0
         for r in range(x0.shape[0] - 1):
-            sum += i >= x0[r + 1]
-        table[i] = sum
+            count += i >= x0[r + 1]
+        table[i] = count
 
 @map
 def fill_table1(
     x0: i32[_],
     ):
     for j in each(Sk):
-        sum1 = 0
+        count1 = 0
         for r1 in range(x0.shape[0] - 1):
-            sum1 += j >= x0[r1 + 1]
-        table1[j] = sum1
+            count1 += j >= x0[r1 + 1]
+        table1[j] = count1
 
 @map
 def bound_tiles(
-    *, BN=64):
-    for n in each(cdiv(Sk, BN)):
-        at = n * BN
-        low = table1[at]
+    *, BM=128):
+    for n in each(cdiv(Sq, BM)):
+        low = table[n * BM]
         high = low
-        for r in range(BN):
-            at = minimum(n * BN + r, Sk - 1)
-            x = table1[at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BM):
+            low = minimum(low, table[minimum(n * BM + r, Sq - 1)])
+            high = maximum(high, table[minimum(n * BM + r, Sq - 1)])
         least[n] = low
         most[n] = high
 
 @map
 def bound_tiles1(
-    *, BM=128):
-    for n in each(cdiv(Sq, BM)):
-        at = n * BM
-        low = table[at]
+    *, BN=64):
+    for n in each(cdiv(Sk, BN)):
+        low = table1[n * BN]
         high = low
-        for r in range(BM):
-            at = minimum(n * BM + r, Sq - 1)
-            x = table[at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BN):
+            low = minimum(low, table1[minimum(n * BN + r, Sk - 1)])
+            high = maximum(high, table1[minimum(n * BN + r, Sk - 1)])
         least1[n] = low
         most1[n] = high
 
@@ -70,7 +63,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -78,8 +71,12 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        some = (j0 < i1) & (least1[i0 // BM] <= most[n]) & (least[n] <= most1[i0 // BM])
-        every = (j1 <= i0 + 1) & (most1[i0 // BM] == least[n]) & (least1[i0 // BM] == most[n]) & ((n + 1) * BN <= Sk)
+        low_query = least[i0 // BM]
+        high_key = most1[n]
+        low_key = least1[n]
+        high_query = most[i0 // BM]
+        some = (j0 < i1) & (low_query <= high_key) & (low_key <= high_query)
+        every = (j1 <= i0 + 1) & (high_query == low_key) & (low_query == high_key) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
@@ -89,9 +86,9 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = table1[j]
             row = table[i]
-            x = where((j < Sk) & (j <= i) & (row == column), x, -inf)
+            column = table1[j]
+            x = where((j < Sk) & (j <= i) & (column == row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -1,7 +1,6 @@
 # tile sizes
 # mask
 # key ranges: closed form
-# scale
 # output stored from registers
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -13,7 +12,7 @@ def attention(
     *, BM=64, BN=32, ST=1, W=4, D=64, Dv=256, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -21,7 +20,7 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
+        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):

@@ -15,8 +15,8 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = 1.0
-    scale = x1 * LOG2E / sqrt(f32(D))
+    unit = 1.0                                              # a score times unit is a power of two
+    scale = x1 * LOG2E / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -24,7 +24,7 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
+        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):

@@ -3,15 +3,14 @@
 # heads and tensors of q, k, v
 # mask
 # key ranges: classes of tiles, by tables
-# scale
 # no LSE
 # output: gated
 q = alloc(workspace, (B, Hq, Sq, D), bf16)
 k1 = alloc(workspace, (B, Hk, Sk, D), bf16)
-least = alloc(workspace, (B, Sq), i32)
-most = alloc(workspace, (B, Sq), i32)
-least1 = alloc(workspace, (B, Sk), i32)
-most1 = alloc(workspace, (B, Sk), i32)
+least = alloc(workspace, (B, Sk), i32)
+most = alloc(workspace, (B, Sk), i32)
+least1 = alloc(workspace, (B, Sq), i32)
+most1 = alloc(workspace, (B, Sq), i32)
 
 @map
 def make_q(
@@ -22,27 +21,14 @@ def make_q(
     x3: i32[_, _],
     *, D=128, elem=bf16, C0=31, C1=32, C2=63):
     for b, h, i, c in each(B, Hq, Sq, D):
-        sum = 0.0
+        count = 0.0
         for r in range(D):
             value = Q[b, h, i, r]
-            sum += value * value
-        sum1 = 0.0
-        for r1 in range(D):
-            value1 = Q[b, h, i, r1]
-            sum1 += value1 * value1
-        sum2 = 0.0
-        for r2 in range(D):
-            value2 = Q[b, h, i, r2]
-            sum2 += value2 * value2
-        sum3 = 0.0
-        for r3 in range(D):
-            value3 = Q[b, h, i, r3]
-            sum3 += value3 * value3
-        sum4 = 0.0
-        for r4 in range(D):
-            value4 = Q[b, h, i, r4]
-            sum4 += value4 * value4
-        q[b, h, i, c] = where(c <= C0, rsqrt(sum * (1.0 / f32(D)) + x0) * Q[b, h, i, c] * cos(f32(x3[b, i]) * pow(x2, -(f32(c) * 0.03125))) * x1[c] - rsqrt(sum1 * (1.0 / f32(D)) + x0) * sin(f32(x3[b, i]) * pow(x2, -(f32(c) * 0.03125))) * Q[b, h, i, c + C1] * x1[c + C1], where(c <= C2, rsqrt(sum2 * (1.0 / f32(D)) + x0) * Q[b, h, i, c] * cos(f32(x3[b, i]) * pow(x2, -(f32(c - C1) * 0.03125))) * x1[c] + rsqrt(sum3 * (1.0 / f32(D)) + x0) * Q[b, h, i, c - C1] * sin(f32(x3[b, i]) * pow(x2, -(f32(c - C1) * 0.03125))) * x1[c - C1], rsqrt(sum4 * (1.0 / f32(D)) + x0) * Q[b, h, i, c] * x1[c]))
+            count += value * value
+        value1 = count * (1.0 / D) + x0
+        value2 = f32(x3[b, i]) * pow(x2, -(f32(c) * 0.03125))
+        value3 = f32(x3[b, i]) * pow(x2, -(f32(c - C1) * 0.03125))
+        q[b, h, i, c] = where(c <= C0, rsqrt(value1) * Q[b, h, i, c] * cos(value2) * x1[c] - rsqrt(value1) * sin(value2) * Q[b, h, i, c + C1] * x1[c + C1], where(c <= C2, rsqrt(value1) * Q[b, h, i, c] * cos(value3) * x1[c] + rsqrt(value1) * Q[b, h, i, c - C1] * sin(value3) * x1[c - C1], rsqrt(value1) * Q[b, h, i, c] * x1[c]))
 
 @map
 def make_k(
@@ -53,57 +39,38 @@ def make_k(
     x5: i32[_, _],
     *, D=128, elem=bf16, C0=31, C1=32, C2=63):
     for b, h, i, c in each(B, Hk, Sk, D):
-        sum5 = 0.0
-        for r5 in range(D):
-            value5 = K[b, h, i, r5]
-            sum5 += value5 * value5
-        sum6 = 0.0
-        for r6 in range(D):
-            value6 = K[b, h, i, r6]
-            sum6 += value6 * value6
-        sum7 = 0.0
-        for r7 in range(D):
-            value7 = K[b, h, i, r7]
-            sum7 += value7 * value7
-        sum8 = 0.0
-        for r8 in range(D):
-            value8 = K[b, h, i, r8]
-            sum8 += value8 * value8
-        sum9 = 0.0
-        for r9 in range(D):
-            value9 = K[b, h, i, r9]
-            sum9 += value9 * value9
-        k1[b, h, i, c] = where(c <= C0, cos(f32(x5[b, i]) * pow(x2, -(f32(c) * 0.03125))) * K[b, h, i, c] * rsqrt(sum5 * (1.0 / f32(D)) + x0) * x4[c] - sin(f32(x5[b, i]) * pow(x2, -(f32(c) * 0.03125))) * rsqrt(sum6 * (1.0 / f32(D)) + x0) * K[b, h, i, c + C1] * x4[c + C1], where(c <= C2, cos(f32(x5[b, i]) * pow(x2, -(f32(c - C1) * 0.03125))) * K[b, h, i, c] * rsqrt(sum7 * (1.0 / f32(D)) + x0) * x4[c] + sin(f32(x5[b, i]) * pow(x2, -(f32(c - C1) * 0.03125))) * rsqrt(sum8 * (1.0 / f32(D)) + x0) * K[b, h, i, c - C1] * x4[c - C1], K[b, h, i, c] * rsqrt(sum9 * (1.0 / f32(D)) + x0) * x4[c]))
+        value4 = f32(x5[b, i]) * pow(x2, -(f32(c) * 0.03125))
+        count1 = 0.0
+        for r1 in range(D):
+            value5 = K[b, h, i, r1]
+            count1 += value5 * value5
+        value6 = count1 * (1.0 / D) + x0
+        value7 = f32(x5[b, i]) * pow(x2, -(f32(c - C1) * 0.03125))
+        k1[b, h, i, c] = where(c <= C0, cos(value4) * K[b, h, i, c] * rsqrt(value6) * x4[c] - sin(value4) * rsqrt(value6) * K[b, h, i, c + C1] * x4[c + C1], where(c <= C2, cos(value7) * K[b, h, i, c] * rsqrt(value6) * x4[c] + sin(value7) * rsqrt(value6) * K[b, h, i, c - C1] * x4[c - C1], K[b, h, i, c] * rsqrt(value6) * x4[c]))
 
 @map
 def bound_tiles(
-    x3: i32[_, _],
-    *, BM=128):
-    for b, n in each(B, cdiv(Sq, BM)):
-        at = n * BM
-        low = x3[b, at]
+    x5: i32[_, _],
+    *, BN=64):
+    for b, n in each(B, cdiv(Sk, BN)):
+        low = x5[b, n * BN]
         high = low
-        for r in range(BM):
-            at = minimum(n * BM + r, Sq - 1)
-            x = x3[b, at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BN):
+            low = minimum(low, x5[b, minimum(n * BN + r, Sk - 1)])
+            high = maximum(high, x5[b, minimum(n * BN + r, Sk - 1)])
         least[b, n] = low
         most[b, n] = high
 
 @map
 def bound_tiles1(
-    x5: i32[_, _],
-    *, BN=64):
-    for b, n in each(B, cdiv(Sk, BN)):
-        at = n * BN
-        low = x5[b, at]
+    x3: i32[_, _],
+    *, BM=128):
+    for b, n in each(B, cdiv(Sq, BM)):
+        low = x3[b, n * BM]
         high = low
-        for r in range(BN):
-            at = minimum(n * BN + r, Sk - 1)
-            x = x5[b, at]
-            low = minimum(low, x)
-            high = maximum(high, x)
+        for r in range(BM):
+            low = minimum(low, x3[b, minimum(n * BM + r, Sq - 1)])
+            high = maximum(high, x3[b, minimum(n * BM + r, Sq - 1)])
         least1[b, n] = low
         most1[b, n] = high
 
@@ -117,7 +84,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -125,8 +92,12 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        some = least1[b, n] <= most[b, i0 // BM]
-        every = (most1[b, n] <= least[b, i0 // BM]) & ((n + 1) * BN <= Sk)
+        low_key = least[b, n]
+        high_query = most1[b, i0 // BM]
+        high_key = most[b, n]
+        low_query = least1[b, i0 // BM]
+        some = low_key <= high_query
+        every = (high_key <= low_query) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
@@ -136,8 +107,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            row = x3[b, i]
             column = x5[b, j]
+            row = x3[b, i]
             x = where((j < Sk) & (column <= row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN

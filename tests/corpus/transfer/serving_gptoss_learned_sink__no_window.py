@@ -1,6 +1,5 @@
 # mask
 # key ranges: closed form
-# scale
 # sink
 # no LSE
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
@@ -13,7 +12,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -21,7 +20,7 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
+        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
@@ -66,7 +65,7 @@ def attention(
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             top = where(row_max == -inf, 0.0, row_max * unit)
-            total = complete(row_sum) + exp2(factor - top)
+            total = complete(row_sum) + exp2(factor - top)  # adds up what each thread holds of a row
             inv = where(total > 0.0, 1.0 / total, 0.0)      # a row without a key gives 0
             acc[:] = acc * inv
             Qs[g][:] = acc

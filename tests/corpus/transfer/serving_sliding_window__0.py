@@ -1,6 +1,5 @@
 # mask
 # key ranges: closed form
-# scale
 # no LSE
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -12,7 +11,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = LOG2E / sqrt(f32(D))
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -20,13 +19,12 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1 + (Sk - Sq), 0, Sk)
-        least = clamp(i0 + (Sk + 1 - Sq - x0), 0, Sk)
+        least = clamp(i0 + (Sk - Sq - x0 + 1), 0, Sk)
         high = maximum(cdiv(some, BN), least // BN)
-        low = least // BN
-        every = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
-        first = clamp(cdiv(clamp(i1 + (Sk - Sq - x0), 0, Sk), BN), low, high)
+        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
+        first = clamp(cdiv(clamp(i1 + (Sk - Sq - x0), 0, Sk), BN), least // BN, high)
         last = clamp(every // BN, first, high)
-        return [(last, high, True), (first, last, False), (low, first, True)]
+        return [(last, high, True), (first, last, False), (least // BN, first, True)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)

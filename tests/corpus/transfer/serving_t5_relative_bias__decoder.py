@@ -13,7 +13,8 @@ def fill_bias(
     x2: i32,
     ):
     for h, t in each(Hq, Sq + Sk):
-        bias[h, t] = x0[where(where((0 < x1 // 2) & (Sk < t + x1 // 2), Sk - t, minimum(x1 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(Sk - t, 1)), f32(x1 // 2))), f32(log(f32(x2) / f32(x1 // 2)))), f32(x1 - x1 // 2))) + x1 // 2)) < 0, where((0 < x1 // 2) & (Sk < t + x1 // 2), Sk - t, minimum(x1 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(Sk - t, 1)), f32(x1 // 2))), f32(log(f32(x2) / f32(x1 // 2)))), f32(x1 - x1 // 2))) + x1 // 2)) + x0.shape[0], where((0 < x1 // 2) & (Sk < t + x1 // 2), Sk - t, minimum(x1 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(Sk - t, 1)), f32(x1 // 2))), f32(log(f32(x2) / f32(x1 // 2)))), f32(x1 - x1 // 2))) + x1 // 2))), h]
+        value = where((0 < x1 // 2) & (Sk < t + x1 // 2), Sk - t, minimum(x1 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(Sk - t, 1)), f32(x1 // 2))), f32(log(f32(x2) / f32(x1 // 2)))), f32(x1 - x1 // 2))) + x1 // 2))
+        bias[h, t] = x0[where(value < 0, value + x0.shape[0], value), h] * LOG2E
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -24,7 +25,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = 1.0
+    unit = 1.0                                              # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -32,12 +33,12 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk + 1 - Sq), 0, Sk)
+        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[h, j + (Sq - i)] * LOG2E
+        x = S * LOG2E + bias[h, j + (Sq - i)]
         if masked:
             x = where(j <= i + (Sk - Sq), x, -inf)
         new_max = maximum(row_max, x.amax(-1))

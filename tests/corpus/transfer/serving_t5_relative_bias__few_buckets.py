@@ -10,7 +10,9 @@ def fill_bias(
     x2: i32,
     *, C0=4):
     for h, t in each(Hq, Sq + Sk):
-        bias[h, t] = x0[where(x1 // 2 * i32(Sq < t) + where((t < x1 // C0 + Sq) & (Sq < t + x1 // C0), abs(t - Sq), minimum(x1 // 2 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(maximum(t - Sq, Sq - t), 1)), f32(x1 // C0))), f32(log(f32(x2) / f32(x1 // C0)))), f32(x1 // 2 - x1 // C0))) + x1 // C0)) < 0, x1 // 2 * i32(Sq < t) + where((t < x1 // C0 + Sq) & (Sq < t + x1 // C0), abs(t - Sq), minimum(x1 // 2 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(maximum(t - Sq, Sq - t), 1)), f32(x1 // C0))), f32(log(f32(x2) / f32(x1 // C0)))), f32(x1 // 2 - x1 // C0))) + x1 // C0)) + x0.shape[0], x1 // 2 * i32(Sq < t) + where((t < x1 // C0 + Sq) & (Sq < t + x1 // C0), abs(t - Sq), minimum(x1 // 2 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(maximum(t - Sq, Sq - t), 1)), f32(x1 // C0))), f32(log(f32(x2) / f32(x1 // C0)))), f32(x1 // 2 - x1 // C0))) + x1 // C0))), h]
+        value = x1 // 2 * i32(Sq < t)
+        value1 = where((t < x1 // C0 + Sq) & (Sq < t + x1 // C0), abs(t - Sq), minimum(x1 // 2 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(maximum(t - Sq, Sq - t), 1)), f32(x1 // C0))), f32(log(f32(x2) / f32(x1 // C0)))), f32(x1 // 2 - x1 // C0))) + x1 // C0))
+        bias[h, t] = x0[where(value + value1 < 0, value + value1 + x0.shape[0], value + value1), h] * LOG2E
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -21,7 +23,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    unit = 1.0
+    unit = 1.0                                              # a score times unit is a power of two
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -33,7 +35,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[h, j + (Sq - i)] * LOG2E
+        x = S * LOG2E + bias[h, j + (Sq - i)]
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))
