@@ -19,6 +19,10 @@ Truth by_enumeration(const World& w, const std::vector<double>& kept, const Tile
     return r;
 }
 
+bool reads_a_table(Expr e) {
+    return (e->kind == Kind::Load && e->number >= kTable) || std::any_of(e->args.begin(), e->args.end(), reads_a_table);
+}
+
 // No key is lost, and none called kept that is not.
 void check_ranges(const World& w, const std::vector<double>& kept, const Analysis& a, OnTile& on, const Tile& t,
                   const std::string& text) {
@@ -29,6 +33,7 @@ void check_ranges(const World& w, const std::vector<double>& kept, const Analysi
     std::vector<Numbers> ranges;
     double upto = -1e18;
     for (const auto& r : a.ranges) {
+        EXPECT_FALSE(reads_a_table(r.begin) || reads_a_table(r.end)) << text;
         Numbers n{on.value(r.begin), on.value(r.end), 0, 0};
         if (r.all_begin) n.all_begin = on.value(r.all_begin), n.all_end = on.value(r.all_end);
         if (n.begin < n.end) {
