@@ -48,9 +48,7 @@ std::optional<Source> plain(Work& w, Expr e, int row_axis, int column_axis) {
         const int x = canonical(w.launch.v, e->number);
         if (x < 0) return std::nullopt;
         const auto& type = w.launch.target.operands.at(static_cast<std::size_t>(x));
-        if (type.dtype != w.launch.target.request.kv_dtype)
-            refuse("operand x" + std::to_string(x) + " is loaded like k or v, but its elements are " +
-                   torch_name(type.dtype));
+        if (type.dtype != w.launch.target.request.kv_dtype) return std::nullopt; // to be converted
         s.tensor = "x" + std::to_string(x);
     }
     return s;

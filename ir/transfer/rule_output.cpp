@@ -32,7 +32,8 @@ void empty_rows(Work& w) {
     case Part::Empty::Zero: return;
     case Part::Empty::NaN: {
         const Spot inv = w.in(w.role(), w.at.inv);
-        w.replace(inv, w.at.inv + " = 1.0 / " + w.at.total);
+        // of no keys at all a weighted sum is 0
+        w.replace(inv, w.at.inv + " = where(" + text(w.keys) + " > 0, 1.0 / " + w.at.total + ", 0.0)");
         inv->comment = "a row without a key gives NaN";
         return w.applied("rows without keys give NaN");
     }

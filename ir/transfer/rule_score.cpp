@@ -220,13 +220,19 @@ Expr factored(Work& w, Expr e) {
     if (e->kind != Kind::Product) return e;
     std::vector<ExprPool::Power> shared, own;
     for (std::size_t k = 0; k < e->args.size(); ++k) {
-        const bool key = (e->args[k]->free & index_bit(axis::j)) != 0 || reads_score(e->args[k]);
+        // what data decide may be inf, and 0 * inf would reach rows without keys
+        const bool key = contains(e->args[k], [](Expr x) {
+            return x->kind == Kind::Load || x->kind == Kind::Arg || x->kind == Kind::Index;
+        });
         (key ? own : shared).push_back({e->args[k], e->num[k], e->den[k]});
     }
     // a factor of the score itself belongs to it
     const bool is_plain = own.size() == 1 && is_score(own[0].base);
     if (shared.empty() || own.empty() || is_plain || w.launch.v.parts.size() > 1) return e;
-    const Expr factor = pool.product(Type::Real, shared);
+    Expr factor = pool.product(Type::Real, shared);
+    const bool divides = std::any_of(shared.begin(), shared.end(), [](const auto& f) { return f.num < 0; });
+    if (divides) // the sum over no keys is 0, whatever they are divided by
+        factor = pool.select(pool.apply(Op::Le, w.part.keys, pool.integer(0)), pool.real(0), factor);
     w.launch.v.out = pool.rewrite(w.launch.v.out, [&](Expr x) {
         if (x->kind != Kind::Load || x->number != kOutput) return x;
         return pool.product(Type::Real, {{x, 1, 1}, {factor, 1, 1}});
