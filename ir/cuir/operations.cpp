@@ -171,7 +171,9 @@ void Cta::load(const TensorSlice& from, const CellRef& to, int number, int part,
             if ((buffer.rows == 1 ? c : r) % parts == part || part < 0) {
                 const std::int64_t row =
                     column ? std::int64_t{number} * buffer.cols + c : std::int64_t{number} * buffer.rows + r;
-                a->data[at] = row < from.rows && from.inside(row) ? tensor.read(from.at(row) + (column ? 0 : c), kernel_number_) : 0.0;
+                a->data[at] = row < from.rows && from.inside(row)
+                                  ? tensor.read(from.at(row) + (column ? 0 : c), kernel_number_)
+                                  : 0.0;
             } else {
                 a->data[at] = cell.value ? cell.value->data[at] : std::nan("");
             }

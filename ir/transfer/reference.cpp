@@ -17,8 +17,9 @@ using cuir::Run;
 constexpr std::int64_t kBudget = std::int64_t{1} << 22; // elements of all temporaries of an evaluation
 constexpr std::int64_t kLargeHead = 32;
 
-constexpr std::pair<const char*, int> kSizes[] = {{"B", dims::B},   {"Hq", dims::Hq}, {"Hk", dims::Hk}, {"Sq", dims::Sq},
-                                                  {"Sk", dims::Sk}, {"D", dims::D},   {"Dv", dims::Dv}};
+constexpr std::pair<const char*, int> kSizes[] = {{"B", dims::B},   {"Hq", dims::Hq}, {"Hk", dims::Hk},
+                                                  {"Sq", dims::Sq}, {"Sk", dims::Sk}, {"D", dims::D},
+                                                  {"Dv", dims::Dv}};
 
 /// The parameter that an input of the specification is.
 std::string parameter(const Specification& s, int input) {
@@ -92,8 +93,8 @@ std::int64_t constant(const cuir::Program& p, const char* name, std::int64_t oth
 
 /// Inputs of about those sizes that the text itself accepts. A draw that it refuses (an index out of range) is drawn
 /// again with tamer values, and with more room for what values index.
-std::optional<Run> draw(const Specification& s, std::array<std::int64_t, 7> wanted, std::uint64_t seed,
-                        bool tame, const std::vector<std::map<int, std::int64_t>>& done) {
+std::optional<Run> draw(const Specification& s, std::array<std::int64_t, 7> wanted, std::uint64_t seed, bool tame,
+                        const std::vector<std::map<int, std::int64_t>>& done) {
     for (const std::int64_t room : {6, 40, 300}) {
         const auto sizes = spec::sizes_near(s.scalar(), wanted, room, seed);
         if (!sizes) continue;
@@ -138,9 +139,9 @@ cuir::Reference reference_of(const Specification& specification, const Request& 
 
 Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& specification, std::uint64_t seed) {
     // B, Hk, group, Sq, Sk, D, Dv; tiles have 2 rows an agent and 3 keys
-    constexpr std::array<std::int64_t, 7> shapes[] = {{2, 1, 2, 5, 7, 3, 3},  {1, 2, 1, 10, 4, 3, 3}, {2, 2, 3, 1, 9, 2, 3},
-                                                      {1, 1, 1, 9, 9, 3, 3},  {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3},
-                                                      {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
+    constexpr std::array<std::int64_t, 7> shapes[] = {
+        {2, 1, 2, 5, 7, 3, 3},  {1, 2, 1, 10, 4, 3, 3}, {2, 2, 3, 1, 9, 2, 3},   {1, 1, 1, 9, 9, 3, 3},
+        {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3}, {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
     try {
         cuir::Trial out;
         const auto warps = constant(program, "W", 4);
@@ -149,7 +150,12 @@ Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& 
         for (std::size_t n = 0; n < std::size(shapes); ++n) {
             Run run;
             for (const bool tame : {false, true}) {
-                auto drawn = draw(specification, shapes[n], seed * 131 + n, tame, done);
+                auto wanted = shapes[n];
+                auto drawn = draw(specification, wanted, seed * 131 + n, tame, done);
+                if (drawn && square && drawn->sizes["D"] != drawn->sizes["Dv"]) {
+                    wanted[5] = wanted[6] = drawn->sizes["D"];
+                    drawn = draw(specification, wanted, seed * 131 + n, tame, done);
+                }
                 if (!drawn || (square && drawn->sizes["D"] != drawn->sizes["Dv"])) break;
                 run = std::move(*drawn);
                 run.constants = {{"BM", 2 * warps},

@@ -4,7 +4,8 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread and 99 KB of shared memory.
+/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread and 99 KB of shared
+/// memory.
 struct Tile {
     int head_dim, bm, bn, warps;
 };
