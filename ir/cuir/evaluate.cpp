@@ -379,7 +379,8 @@ Ref<TensorSlice> Cta::slice(int number, const Expr& e, Thread& t) {
     }
     for (std::size_t k = dim + 1; k < tensor.shape.size(); ++k) out->cols *= tensor.shape[k];
     out->base = before * out->extent * out->cols;
-    if (out->rows < 0 || out->rows > kLargest) trouble("shape", "a slice of no rows");
+    if (out->rows > kLargest) trouble("shape", "a slice of too many rows");
+    out->rows = std::max<std::int64_t>(out->rows, 0); // its end may be a length of the data
     return out;
 }
 

@@ -168,7 +168,7 @@ private:
     Value multiply(const Value& a, const Value& b, bool transposed, const CellRef& target, bool accumulate);
     void load(const TensorSlice& from, const CellRef& to, int cell_number, int part, int parts);
     void store_slice(const TensorSlice& to, const Array& from);
-    void fit(const TensorSlice& s, const Value& place) const;
+    void fit(const TensorSlice& s, const Value& place, bool loads) const;
     void wait_cells(const Value& place);
     void fence(const Value& place);
     std::string place_name(const Value& place) const;

@@ -171,7 +171,9 @@ void Cta::load(const TensorSlice& from, const CellRef& to, int number, int part,
             if ((buffer.rows == 1 ? c : r) % parts == part || part < 0) {
                 const std::int64_t row =
                     column ? std::int64_t{number} * buffer.cols + c : std::int64_t{number} * buffer.rows + r;
-                a->data[at] = from.inside(row) ? tensor.read(from.at(row) + (column ? 0 : c), kernel_number_) : 0.0;
+                a->data[at] = row < from.rows && from.inside(row)
+                                  ? tensor.read(from.at(row) + (column ? 0 : c), kernel_number_)
+                                  : 0.0;
             } else {
                 a->data[at] = cell.value ? cell.value->data[at] : std::nan("");
             }
@@ -188,12 +190,14 @@ void Cta::store_slice(const TensorSlice& to, const Array& from) {
                 tensor.write(to.at(r) + c, from.at(static_cast<int>(r), static_cast<int>(c)), *outer_, kernel_number_);
 }
 
-/// A slice and the cells that it is copied to or from hold the same number of rows and columns.
-void Cta::fit(const TensorSlice& s, const Value& place) const {
+/// A slice has the rows and columns of the cells that it is copied to or from. A slice that is loaded may have fewer
+/// rows, which ends it like the end of its tensor: zeros follow.
+void Cta::fit(const TensorSlice& s, const Value& place, bool loads) const {
     const auto& buffer = buffers_[static_cast<std::size_t>(place.index)];
     const std::int64_t cells = buffer.cells_below(place.depth);
     const bool column = buffer.rows == 1 && s.cols == 1;
-    const bool fits = column ? s.rows == cells * buffer.cols : s.rows == cells * buffer.rows && s.cols == buffer.cols;
+    const std::int64_t rows = cells * (column ? buffer.cols : buffer.rows);
+    const bool fits = (s.rows == rows || (loads && s.rows < rows)) && (column || s.cols == buffer.cols);
     if (!fits)
         trouble("shape", fmt::format("{} rows of {} of {} do not fit {}: {} x {} x {}", s.rows, s.cols,
                                      launch_.tensors[static_cast<std::size_t>(s.tensor)].name, place_name(place), cells,
@@ -205,13 +209,13 @@ void Cta::copy(const Step& s, Thread& t) {
     const auto as = generic_access();
     if (a.tag == Tag::Place && b.tag == Tag::Slice) {
         const auto& to = static_cast<const TensorSlice&>(*b.object);
-        fit(to, a);
+        fit(to, a, false);
         const auto ref = one_cell(a, "what a copy reads");
         touch(ref, false, as, self().clock);
         store_slice(to, *at(ref).value);
     } else if (a.tag == Tag::Slice && b.tag == Tag::Place) {
         const auto& from = static_cast<const TensorSlice&>(*a.object);
-        fit(from, b);
+        fit(from, b, true);
         int number = 0;
         for (const auto& ref : cells_of(b)) {
             touch(ref, true, as, self().clock);
@@ -230,14 +234,14 @@ bool Cta::copy_async(const Step& s, Thread& t) {
     if (s.args[2]) op.barrier = barrier_of(eval(*s.args[2], t), Tag::Barrier, "what a copy signals");
     if (op.a.tag == Tag::Slice && op.target.tag == Tag::Place) {
         op.queue = Operation::In;
-        fit(static_cast<const TensorSlice&>(*op.a.object), op.target);
+        fit(static_cast<const TensorSlice&>(*op.a.object), op.target, true);
         if (op.barrier < 0 && self().agents_of_role > 1) { // all agents of the role fill each cell together
             op.parts = self().agents_of_role;
             op.part = self().number;
         }
     } else if (op.a.tag == Tag::Place && op.target.tag == Tag::Slice) {
         op.queue = Operation::Out;
-        fit(static_cast<const TensorSlice&>(*op.target.object), op.a);
+        fit(static_cast<const TensorSlice&>(*op.target.object), op.a, false);
         one_cell(op.a, "what a copy reads");
         if (op.barrier >= 0)
             trouble("static", "a copy to global memory is waited for by its agent; it signals nothing");

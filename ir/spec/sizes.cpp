@@ -138,6 +138,12 @@ std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::
     return out;
 }
 
+std::optional<std::map<int, std::int64_t>> sizes_near(const Scalar& scalar, const std::array<std::int64_t, 7>& w,
+                                                      std::int64_t tables, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    return fitted(scalar, Template{w[0], w[1], w[2], w[3], w[4], w[5], w[6]}, std::max(tables, w[4]), random);
+}
+
 bool is_crossed(const Scalar& scalar, Expr e, const std::vector<std::map<int, std::int64_t>>& sizes) {
     const auto all = thresholds(scalar, {e}).numbers;
     if (all.empty()) return true;

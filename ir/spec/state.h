@@ -3,6 +3,7 @@
 #include "ir/spec/interpreter.h"
 #include "ir/spec/scalar.h"
 #include "ir/spec/variant.h"
+#include <array>
 #include <set>
 
 namespace cubridge::ir {
@@ -53,6 +54,10 @@ std::vector<Argument> random_inputs(const Scalar& scalar, const std::map<int, st
                                     Draw draw = Draw::Usual, Meter* meter = nullptr);
 /// Small sizes that satisfy the facts, edges first, each once.
 std::vector<std::map<int, std::int64_t>> small_sizes(const Scalar& scalar, std::uint64_t seed);
+/// Sizes near those (B, Hk, group, Sq, Sk, D, Dv) that satisfy the facts; nothing where they can't be bent to them.
+/// `tables`: of captured axes that the text leaves free.
+std::optional<std::map<int, std::int64_t>> sizes_near(const Scalar& scalar, const std::array<std::int64_t, 7>& wanted,
+                                                      std::int64_t tables, std::uint64_t seed);
 /// A few sizes beyond the numbers that the text writes or holds (`j < 100`), and more heads; at a bounded cost.
 std::vector<std::map<int, std::int64_t>> crossing_sizes(const Scalar& scalar, std::uint64_t seed);
 /// Do the sizes go beyond all such numbers in `e`?

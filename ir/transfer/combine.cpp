@@ -46,7 +46,8 @@ Shift under_shift(const ExprPool& pool, Expr e) {
 void combine(Launch& l, const std::vector<std::string>& outputs, const std::vector<std::string>& lses) {
     ExprPool& pool = l.pool;
     const bool store = l.stores_lse;
-    if (store && !l.v.lse) refuse("an LSE is asked for, and the text of several attentions returns none", "ask for no LSE");
+    if (store && !l.v.lse)
+        refuse("an LSE is asked for, and the text of several attentions returns none", "ask for no LSE");
     if (store && l.target.request.lse == Request::Lse::Log2) refuse("an LSE of base 2 of several attentions");
     Map map(l, "combine");
     map.writer.index = {{axis::b, name("b")}, {axis::h, name("h")}, {axis::i, name("i")}, {axis::d, name("d")}};

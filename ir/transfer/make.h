@@ -10,7 +10,7 @@ using syntax::NodePtr;
 using Nodes = std::vector<NodePtr>;
 
 NodePtr name(std::string text);
-NodePtr real(double value); ///< infinities are `inf` and `-inf`
+NodePtr real(double value);        ///< infinities are `inf` and `-inf`
 NodePtr small(std::int64_t value); ///< an integer that may stand anywhere: -1, 0, 1, 2
 NodePtr negative(NodePtr x);
 NodePtr binary(const char* operation, NodePtr a, NodePtr b);

@@ -161,8 +161,10 @@ private:
         products(value_of(*weighs), factors);
         for (const auto& f : factors) {
             const auto a = base(f->items[0]), u = base(f->items[1]);
-            if (a == out_.x) out_.unit = u;
-            else out_.ref = a;
+            if (a == out_.x)
+                out_.unit = u;
+            else
+                out_.ref = a;
         }
         if (out_.unit.empty() || out_.ref.empty()) missing("the unit of scores");
 

@@ -21,28 +21,28 @@ Spot first(std::vector<cuir::Statement>& block, const Matches& matches);
 Spot last(std::vector<cuir::Statement>& block, const Matches& matches);
 
 /// What a Simple statement does. Null or empty where it does not.
-NodePtr value_of(const cuir::Statement& s);                ///< of `x = value`, `x[:] = value`
-NodePtr target_of(const cuir::Statement& s);               ///< x, x[:], a tuple
-std::vector<std::string> results_of(const cuir::Statement& s); ///< plain names that it assigns
-NodePtr call_of(const cuir::Statement& s);                 ///< the call that is its whole value
+NodePtr value_of(const cuir::Statement& s);                      ///< of `x = value`, `x[:] = value`
+NodePtr target_of(const cuir::Statement& s);                     ///< x, x[:], a tuple
+std::vector<std::string> results_of(const cuir::Statement& s);   ///< plain names that it assigns
+NodePtr call_of(const cuir::Statement& s);                       ///< the call that is its whole value
 bool calls(const cuir::Statement& s, std::string_view function); ///< anywhere in it
 bool assigns(const cuir::Statement& s, const std::string& name);
 const NodePtr* keyword(const NodePtr& call, std::string_view name);
 
 /// Names of the program. Statements are looked up by them after each edit.
 struct Places {
-    std::string unit; ///< prelude: a score times unit is a power of two
-    std::string q_cells, k_cells, v_cells;       ///< shared storage
-    std::string scores, weights, acc;            ///< registers
-    std::string attend, key_tiles;               ///< defs
-    std::string rows, cols, x, masked;           ///< in attend: i, j, the modified score, "needs a mask"
-    std::string max, ref, p;                     ///< in attend
-    std::string max_before, sum_before, shrink;  ///< in the role: running maximum and sum, the rescale
-    std::string p_result;                        ///< in the role
-    std::string total, inv, lse;                 ///< in the epilogue
-    std::string b, h, m, first_row;              ///< in the role: the work item, its agent's first row
-    std::vector<std::string> attend_params;      ///< b, h, i0, n of attend, by meaning
-    std::vector<std::string> tile_params;        ///< b, h, i0, i1 of key_tiles
+    std::string unit;                           ///< prelude: a score times unit is a power of two
+    std::string q_cells, k_cells, v_cells;      ///< shared storage
+    std::string scores, weights, acc;           ///< registers
+    std::string attend, key_tiles;              ///< defs
+    std::string rows, cols, x, masked;          ///< in attend: i, j, the modified score, "needs a mask"
+    std::string max, ref, p;                    ///< in attend
+    std::string max_before, sum_before, shrink; ///< in the role: running maximum and sum, the rescale
+    std::string p_result;                       ///< in the role
+    std::string total, inv, lse;                ///< in the epilogue
+    std::string b, h, m, first_row;             ///< in the role: the work item, its agent's first row
+    std::vector<std::string> attend_params;     ///< b, h, i0, n of attend, by meaning
+    std::vector<std::string> tile_params;       ///< b, h, i0, i1 of key_tiles
 };
 
 /// Failure "no_rule" names what of an attention kernel was not found.

@@ -17,7 +17,8 @@ struct Source {
 /// Edits slices `tensor[b, head, ...]` in all statements of a kernel.
 NodePtr edited(const NodePtr& x, const std::string& tensor, const std::function<NodePtr(const NodePtr&)>& edit) {
     if (!x) return x;
-    if (x->kind == syntax::Kind::Subscript && base(x) == tensor && x->items[1]->kind == syntax::Kind::Tuple) return edit(x);
+    if (x->kind == syntax::Kind::Subscript && base(x) == tensor && x->items[1]->kind == syntax::Kind::Tuple)
+        return edit(x);
     auto out = std::make_shared<syntax::Node>(*x);
     for (auto& i : out->items) i = edited(i, tensor, edit);
     for (auto& k : out->keywords) k.value = edited(k.value, tensor, edit);
@@ -48,9 +49,7 @@ std::optional<Source> plain(Work& w, Expr e, int row_axis, int column_axis) {
         const int x = canonical(w.launch.v, e->number);
         if (x < 0) return std::nullopt;
         const auto& type = w.launch.target.operands.at(static_cast<std::size_t>(x));
-        if (type.dtype != w.launch.target.request.kv_dtype)
-            refuse("operand x" + std::to_string(x) + " is loaded like k or v, but its elements are " +
-                   torch_name(type.dtype));
+        if (type.dtype != w.launch.target.request.kv_dtype) return std::nullopt; // to be converted
         s.tensor = "x" + std::to_string(x);
     }
     return s;
@@ -63,16 +62,19 @@ Source transformed(Work& w, Expr e, const char* what, int row_axis, int column_a
     if ((e->free & ~(index_bit(axis::b) | index_bit(axis::h) | index_bit(row_axis) | index_bit(column_axis))) != 0)
         refuse(std::string(what) + " depends on more than its own position");
     // one for each head of the tensor that it is made of, not for each query head
-    const Expr kv = pool.apply(Op::FloorDiv, pool.index(axis::h),
-                               pool.apply(Op::FloorDiv, pool.dim(dims::Hq), pool.dim(dims::Hk)));
+    const Expr kv =
+        pool.apply(Op::FloorDiv, pool.index(axis::h), pool.apply(Op::FloorDiv, pool.dim(dims::Hq), pool.dim(dims::Hk)));
     Expr by_kv = pool.rewrite(e, [&](Expr x) { return x == kv ? pool.index(place::entry) : x; });
     const bool grouped = (by_kv->free & index_bit(axis::h)) == 0;
     Map map(l, std::string("make_") + what);
     const NodePtr heads = grouped ? name("Hk") : map.writer.write(l.v.heads);
     const NodePtr row_count = map.writer.write(rows);
     const int n = l.allocate(what, {name("B"), heads, row_count, name(columns)}, l.target.request.q_dtype);
-    map.writer.index = {{axis::b, name("b")}, {axis::h, name("h")}, {place::entry, name("h")},
-                        {row_axis, name("i")}, {column_axis, name("c")}};
+    map.writer.index = {{axis::b, name("b")},
+                        {axis::h, name("h")},
+                        {place::entry, name("h")},
+                        {row_axis, name("i")},
+                        {column_axis, name("c")}};
     const std::string value = text(map.write(grouped ? by_kv : e));
     const std::string tensor = l.workspace[static_cast<std::size_t>(n)];
     map.add(tensor + "[b, h, i, c] = " + value);
@@ -82,7 +84,8 @@ Source transformed(Work& w, Expr e, const char* what, int row_axis, int column_a
     }
     set_constant(map.kernel(), columns, w.kernel.constant(columns));
     set_constant(map.kernel(), "elem", w.kernel.constant("elem"));
-    if (std::string(columns) == "Dv" && contains(e, [](Expr x) { return x->kind == Kind::Dim && x->number == dims::D; }))
+    if (std::string(columns) == "Dv" &&
+        contains(e, [](Expr x) { return x->kind == Kind::Dim && x->number == dims::D; }))
         set_constant(map.kernel(), "D", w.kernel.constant("D"));
     map.finish({"b", "h", "i", "c"}, {name("B"), heads, row_count, name(columns)}, params);
     w.applied(std::string(what) + " made by a map kernel");
@@ -161,7 +164,8 @@ void inputs(Work& w) {
         w.applied("number of keys");
     }
     const Source q = source(p.q, "q", axis::i, axis::c, pool.dim(dims::Sq), "D"),
-                 k = source(p.k, "k", axis::j, axis::c, p.keys, "D"), v = source(p.v, "v", axis::j, axis::d, p.keys, "Dv");
+                 k = source(p.k, "k", axis::j, axis::c, p.keys, "D"),
+                 v = source(p.v, "v", axis::j, axis::d, p.keys, "Dv");
     load_from(w, "Q", q, h);
     load_from(w, "K", k, kv);
     load_from(w, "V", v, kv);
@@ -177,7 +181,8 @@ void inputs(Work& w) {
         node->items[1] = replace(node->items[1], "Hq", heads);
         loop->node = node;
         for (auto& s : w.kernel.head)
-            if (s.kind == Statement::Kind::Param && (s.name == "Out" || s.name == "Lse")) s.node = replace(s.node, "Hq", heads);
+            if (s.kind == Statement::Kind::Param && (s.name == "Out" || s.name == "Lse"))
+                s.node = replace(s.node, "Hq", heads);
         w.applied("heads of the output");
     }
     if (v.tensor == "V" && v.head->kind == Kind::Index) // as many heads as the output

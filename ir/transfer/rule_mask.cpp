@@ -39,9 +39,6 @@ void mask_statement(Work& w) {
     const bool softmax = w.part.weights.kind == Weights::Kind::Softmax;
     if (is_true(keep) && softmax) return;
     const Places& at = w.at;
-    const Spot branch = first(w.attend(), [&](const cuir::Statement& s) {
-        return s.kind == cuir::Statement::Kind::If && base(s.node->items[0]) == at.masked;
-    });
     const Expr inside = !is_true(keep) && bounds_keys(pool, keep, w.part.keys)
                             ? keep
                             : pool.logical_and(pool.apply(Op::Lt, pool.index(axis::j), w.part.keys), keep);
@@ -58,6 +55,10 @@ void mask_statement(Work& w) {
         for (const Expr a : keep->args) also(a);
     else if (!is_true(keep))
         also(keep);
+    // places are found after the expressions are written: what is hoisted moves statements
+    const Spot branch = first(w.attend(), [&](const cuir::Statement& s) {
+        return s.kind == cuir::Statement::Kind::If && base(s.node->items[0]) == at.masked;
+    });
     const Spot statement = w.in(branch->body, at.x);
     w.replace(statement, at.x + " = where(" + text(condition) + ", " + at.x + (softmax ? ", -inf)" : ", 0.0)"));
     std::size_t k = statement.at;

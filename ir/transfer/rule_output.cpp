@@ -7,8 +7,8 @@ namespace cubridge::ir::transfer {
 namespace {
 
 using cuir::Statement;
-using syntax::Kind;
 using ir::is_const;
+using syntax::Kind;
 
 Matches stores_to(const std::string& tensor) {
     return [tensor](const Statement& s) {
@@ -32,7 +32,8 @@ void empty_rows(Work& w) {
     case Part::Empty::Zero: return;
     case Part::Empty::NaN: {
         const Spot inv = w.in(w.role(), w.at.inv);
-        w.replace(inv, w.at.inv + " = 1.0 / " + w.at.total);
+        // of no keys at all a weighted sum is 0
+        w.replace(inv, w.at.inv + " = where(" + text(w.keys) + " > 0, 1.0 / " + w.at.total + ", 0.0)");
         inv->comment = "a row without a key gives NaN";
         return w.applied("rows without keys give NaN");
     }
@@ -45,34 +46,36 @@ void empty_rows(Work& w) {
 void expression(Work& w) {
     ExprPool& pool = w.launch.pool;
     const Expr d = pool.index(axis::d);
-    const Expr plain = pool.load(kOutput, Type::Real, {pool.index(axis::b), pool.index(axis::h), pool.index(axis::i), d});
+    const Expr plain =
+        pool.load(kOutput, Type::Real, {pool.index(axis::b), pool.index(axis::h), pool.index(axis::i), d});
     if (w.launch.v.out == plain) return;
     const Places& at = w.at;
-    Spot spot = last(w.role(), [&](const Statement& s) {
-        return base(target_of(s)) == at.acc && reads(value_of(s), at.inv);
-    });
+    Spot spot =
+        last(w.role(), [&](const Statement& s) { return base(target_of(s)) == at.acc && reads(value_of(s), at.inv); });
     if (!spot) { // pointwise weights have no such statement
-        spot = last(w.role(), [&](const Statement& s) { return !names_in(s.node).empty() && line_of(s).rfind("gemm", 0) == 0; });
+        spot = last(w.role(),
+                    [&](const Statement& s) { return !names_in(s.node).empty() && line_of(s).rfind("gemm", 0) == 0; });
         // after the loop that the GEMM is in
         const Spot loop = last(w.role(), [&](const Statement& s) {
-            return s.kind == Statement::Kind::For && first(const_cast<Statement&>(s).body, [&](const Statement& t) {
-                       return line_of(t) == line_of(*spot);
-                   }) && line_of(s).find("bind(") == std::string::npos;
+            return s.kind == Statement::Kind::For &&
+                   first(const_cast<Statement&>(s).body,
+                         [&](const Statement& t) { return line_of(t) == line_of(*spot); }) &&
+                   line_of(s).find("bind(") == std::string::npos;
         });
         spot = loop ? loop : spot;
     }
     Local local(w, Local::Where::Role);
     auto& writer = local.writer;
     const Expr e = by_exp2(pool, w.launch.v.out);
-    const auto needs = [&](int axis) {
-        return contains(e, [&](Expr x) {
-            return x == pool.index(axis) && true;
-        });
-    };
+    const auto needs = [&](int axis) { return contains(e, [&](Expr x) { return x == pool.index(axis) && true; }); };
     // positions that are read beside those of the accumulator itself
     const bool other = contains(e, [&](Expr x) {
         return x->kind != ir::Kind::Load || x->number < kOutput || x->number >= kLse
-                   ? std::any_of(x->args.begin(), x->args.end(), [&](Expr a) { return a->kind == ir::Kind::Index && (a->number == axis::i || a->number == axis::d); })
+                   ? std::any_of(x->args.begin(), x->args.end(),
+                                 [&](Expr a) {
+                                     return a->kind == ir::Kind::Index &&
+                                            (a->number == axis::i || a->number == axis::d);
+                                 })
                    : false;
     });
     if (other && needs(axis::i)) {
@@ -92,9 +95,10 @@ void expression(Work& w) {
         return name(at.acc);
     };
     writer.reduce = [&](Expr x) -> NodePtr {
-        const bool over_columns = x->reduce == ReduceOp::Sum && x->args[1]->kind == ir::Kind::Dim &&
-                                  (x->args[1]->number == dims::Dv || x->args[1]->number == dims::D) &&
-                                  w.launch.head_dim_v == (x->args[1]->number == dims::Dv ? w.launch.head_dim_v : w.launch.head_dim);
+        const bool over_columns =
+            x->reduce == ReduceOp::Sum && x->args[1]->kind == ir::Kind::Dim &&
+            (x->args[1]->number == dims::Dv || x->args[1]->number == dims::D) &&
+            w.launch.head_dim_v == (x->args[1]->number == dims::Dv ? w.launch.head_dim_v : w.launch.head_dim);
         if (!over_columns) refuse("a reduction of the output other than the sum of a row");
         const std::string share = w.launch.fresh("share"), sum = w.launch.fresh("sum");
         const NodePtr body = writer.write(pool.open(x, d), Level::Tile);
@@ -147,7 +151,6 @@ void lse(Work& w) {
     const Expr plain = pool.load(kLse, Type::Real, {pool.index(axis::b), pool.index(axis::h), pool.index(axis::i)});
     if (own && l.target.returns_lse && l.v.lse && l.v.lse != plain)
         refuse("the LSE that the text returns is not that of its weights");
-    const Spot value = w.in(role, w.at.lse);
     const bool log2 = own && l.target.request.lse == Request::Lse::Log2;
     NodePtr shift;
     Local local(w, Local::Where::Role);
@@ -158,6 +161,7 @@ void lse(Work& w) {
         shift = local.writer.write(w.row_shift);
         w.applied("LSE: what the scores left out");
     }
+    const Spot value = w.in(w.role(), w.at.lse);
     const auto edit = [&](auto&& self, const NodePtr& x) -> NodePtr {
         if (x->kind == Kind::Binary && x->text == "*" && base(x->items[1]) == "LN2") {
             const NodePtr sum = shift ? binary("+", x->items[0], shift) : x->items[0];

@@ -34,7 +34,10 @@ public:
                 if (low == "0" && from == "0") {
                     here = one(every + " // BN", high, true) + ", " + one("0", every + " // BN", false);
                 } else {
-                    const std::string first = from == begin && begin == "0" ? low : let("first", "clamp(cdiv(" + from + ", BN), " + low + ", " + high + ")");
+                    const std::string first =
+                        from == begin && begin == "0"
+                            ? low
+                            : let("first", "clamp(cdiv(" + from + ", BN), " + low + ", " + high + ")");
                     const std::string last = let("last", "clamp(" + every + " // BN, " + first + ", " + high + ")");
                     here = one(last, high, true) + ", " + one(first, last, false);
                     if (first != low) here += ", " + one(low, first, true);
@@ -148,7 +151,8 @@ void Ranges::classified(const mask::Analysis& a) {
         const bool least = (e->number - mask::kTable) % 2 == 0;
         if (bound_names.count(e) == 0) {
             bound_names[e] = w_.launch.fresh(std::string(least ? "low" : "high") + (column ? "_key" : "_query"));
-            bounds.push_back(bound_names[e] + " = " + text(item(least ? tables[t].first : tables[t].second, std::move(index))));
+            bounds.push_back(bound_names[e] + " = " +
+                             text(item(least ? tables[t].first : tables[t].second, std::move(index))));
         }
         return name(bound_names[e]);
     };

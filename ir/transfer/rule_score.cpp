@@ -64,8 +64,10 @@ public:
             if (slope == 0 || (pool_.isum(0, rows)->free & index_bit(axis::i)) == 0) return x;
             columns.emplace_back(-slope, first);
             rows.emplace_back(slope, first);
-            return pool_.rsum(0, {{slope < 0 ? -1.0 : 1.0, as_real(pool_.isum(0, slope < 0 ? opposite(columns) : columns))},
-                                  {sign(rows), as_real(pool_.isum(sign(rows) < 0 ? -s.constant : s.constant, sign(rows) < 0 ? opposite(rows) : rows))}});
+            return pool_.rsum(
+                0, {{slope < 0 ? -1.0 : 1.0, as_real(pool_.isum(0, slope < 0 ? opposite(columns) : columns))},
+                    {sign(rows), as_real(pool_.isum(sign(rows) < 0 ? -s.constant : s.constant,
+                                                    sign(rows) < 0 ? opposite(rows) : rows))}});
         });
     }
 
@@ -80,7 +82,8 @@ public:
         for (std::size_t k = 0; k < e->args.size(); ++k) {
             const Expr f = e->args[k];
             const bool casts = f->kind == Kind::Sum && f->real == 0 && e->num[k] == 1 && e->den[k] == 1 &&
-                               std::all_of(f->args.begin(), f->args.end(), [](Expr a) { return a->kind == Kind::Load && a->number == kReal; });
+                               std::all_of(f->args.begin(), f->args.end(),
+                                           [](Expr a) { return a->kind == Kind::Load && a->number == kReal; });
             if (!casts) continue;
             std::vector<ExprPool::Power> rest;
             for (std::size_t m = 0; m < e->args.size(); ++m)
@@ -118,8 +121,10 @@ public:
             if (!a || !b) return std::nullopt;
             std::vector<std::pair<double, Expr>> rest;
             const Expr zero = pool_.real(0);
-            terms_of(distributed(a->rest), [&](double c, Expr t) { rest.emplace_back(c, pool_.select(e->args[0], t, zero)); });
-            terms_of(distributed(b->rest), [&](double c, Expr t) { rest.emplace_back(c, pool_.select(e->args[0], zero, t)); });
+            terms_of(distributed(a->rest),
+                     [&](double c, Expr t) { rest.emplace_back(c, pool_.select(e->args[0], t, zero)); });
+            terms_of(distributed(b->rest),
+                     [&](double c, Expr t) { rest.emplace_back(c, pool_.select(e->args[0], zero, t)); });
             return Linear{pool_.select(e->args[0], a->factor, b->factor), pool_.rsum(0, rest)};
         }
         if (e->kind != Kind::Sum) return std::nullopt;
@@ -209,7 +214,8 @@ bool positive(Expr e) {
     if (e->kind == Kind::Dim) return true;
     if (e->kind == Kind::Cast) return positive(e->args[0]);
     if (e->kind == Kind::Sum)
-        return e->type == Type::Real && e->real >= 0 && std::all_of(e->rcoef.begin(), e->rcoef.end(), [](double c) { return c > 0; }) &&
+        return e->type == Type::Real && e->real >= 0 &&
+               std::all_of(e->rcoef.begin(), e->rcoef.end(), [](double c) { return c > 0; }) &&
                std::all_of(e->args.begin(), e->args.end(), positive);
     return e->kind == Kind::Product && std::all_of(e->args.begin(), e->args.end(), positive);
 }
@@ -220,13 +226,18 @@ Expr factored(Work& w, Expr e) {
     if (e->kind != Kind::Product) return e;
     std::vector<ExprPool::Power> shared, own;
     for (std::size_t k = 0; k < e->args.size(); ++k) {
-        const bool key = (e->args[k]->free & index_bit(axis::j)) != 0 || reads_score(e->args[k]);
+        // what data decide may be inf, and 0 * inf would reach rows without keys
+        const bool key = contains(
+            e->args[k], [](Expr x) { return x->kind == Kind::Load || x->kind == Kind::Arg || x->kind == Kind::Index; });
         (key ? own : shared).push_back({e->args[k], e->num[k], e->den[k]});
     }
     // a factor of the score itself belongs to it
     const bool is_plain = own.size() == 1 && is_score(own[0].base);
     if (shared.empty() || own.empty() || is_plain || w.launch.v.parts.size() > 1) return e;
-    const Expr factor = pool.product(Type::Real, shared);
+    Expr factor = pool.product(Type::Real, shared);
+    const bool divides = std::any_of(shared.begin(), shared.end(), [](const auto& f) { return f.num < 0; });
+    if (divides) // the sum over no keys is 0, whatever they are divided by
+        factor = pool.select(pool.apply(Op::Le, w.part.keys, pool.integer(0)), pool.real(0), factor);
     w.launch.v.out = pool.rewrite(w.launch.v.out, [&](Expr x) {
         if (x->kind != Kind::Load || x->number != kOutput) return x;
         return pool.product(Type::Real, {{x, 1, 1}, {factor, 1, 1}});
@@ -270,7 +281,8 @@ void score(Work& w) {
     const auto l = rules.linear(e);
     if (l) {
         const Expr s = pool.load(kScore, Type::Real, score_index(e));
-        e = rules.distributed(pool.rsum(0, {{1, pool.product(Type::Real, {{s, 1, 1}, {l->factor, 1, 1}})}, {1, l->rest}}));
+        e = rules.distributed(
+            pool.rsum(0, {{1, pool.product(Type::Real, {{s, 1, 1}, {l->factor, 1, 1}})}, {1, l->rest}}));
     }
     if (p.weights.extra.empty()) e = rules.without_row_terms(e, local.writer, w.row_shift);
     w.replace(unit, w.at.unit + " = 1.0");

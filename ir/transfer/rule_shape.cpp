@@ -4,7 +4,8 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread and 99 KB of shared memory.
+/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread and 99 KB of shared
+/// memory.
 struct Tile {
     int head_dim, bm, bn, warps;
 };
@@ -15,7 +16,6 @@ constexpr Tile kTiles[] = {{64, 128, 128, 4}, {128, 128, 64, 4}, {192, 128, 64, 
 void check_request(const Launch& l) {
     const Request& r = l.target.request;
     if (r.layout != Request::Layout::Dense) refuse("ragged and paged layouts are not what the expert loads");
-    if (r.rows != Request::Rows::AsWritten) refuse("rows that are the tail of the text's");
     if (r.q_dtype != r.kv_dtype || r.q_dtype != r.o_dtype || (r.q_dtype != DType::BF16 && r.q_dtype != DType::F16))
         refuse(std::string("element types other than one of bfloat16 and float16: ") + torch_name(r.q_dtype) + ", " +
                torch_name(r.kv_dtype) + ", " + torch_name(r.o_dtype));

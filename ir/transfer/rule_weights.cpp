@@ -24,7 +24,8 @@ void narrow(Work& w, const std::set<std::string>& params, const std::vector<std:
         for (const auto& n : names) out += (out.empty() ? "" : ", ") + n;
         return out;
     };
-    const Spot leave = last(def->body, [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
+    const Spot leave =
+        last(def->body, [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
     w.replace(leave, "return " + list(returned));
     first(w.role(), [&](const Statement& s) {
         const auto c = call_of(s);
@@ -51,7 +52,8 @@ bool multiplies(const Statement& s, const std::string& acc, const std::string& b
 void without_maximum(Work& w) {
     const Places& at = w.at;
     auto& attend = w.attend();
-    const Spot returns = last(attend, [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
+    const Spot returns =
+        last(attend, [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
     std::vector<std::string> returned;
     const NodePtr value = returns->node->items[0];
     for (const auto& x : value->items) returned.push_back(base(x));
@@ -75,7 +77,8 @@ void pointwise(Work& w) {
     auto& role = w.role();
     for (const auto& n : {at.max_before, at.sum_before, at.total, at.inv, at.lse})
         erase_all(w, role, [&](const Statement& s) { return assigns(s, n); });
-    erase_all(w, role, [&](const Statement& s) { return multiplies(s, at.acc, at.inv) || base(target_of(s)) == "Lse"; });
+    erase_all(w, role,
+              [&](const Statement& s) { return multiplies(s, at.acc, at.inv) || base(target_of(s)) == "Lse"; });
 }
 
 void ratio(Work& w) {
@@ -91,12 +94,12 @@ void ratio(Work& w) {
     if (w.part.weights.rest) {
         Local local(w, Local::Where::Role);
         const std::string rest = text(local.writer.write(derive(w, w.part.weights.rest)));
-        const Spot total = w.in(role, at.total);
+        const Spot total = w.in(w.role(), at.total);
         w.replace(total, at.total + " = " + text(value_of(*total)) + " + " + rest);
         std::size_t k = total.at;
         for (const auto& s : local.made) w.insert({total.block, k++}, s);
     }
-    const Spot inv = w.in(role, at.inv);
+    const Spot inv = w.in(w.role(), at.inv);
     w.replace(inv, at.inv + " = 1.0 / " + at.total);
     w.applied("weights divided by their sum");
 }
@@ -106,8 +109,6 @@ void sinks(Work& w) {
     const Places& at = w.at;
     ExprPool& pool = w.launch.pool;
     Local local(w, Local::Where::Role);
-    auto& role = w.role();
-    const Spot start = first(role, [&](const Statement& s) { return assigns(s, at.max_before); });
     std::vector<std::string> names;
     Level level = Level::Kernel;
     for (const Expr extra : w.part.weights.extra) {
@@ -126,6 +127,8 @@ void sinks(Work& w) {
         }
         names.push_back(n);
     }
+    auto& role = w.role(); // after all that is hoisted: it moves statements
+    const Spot start = first(role, [&](const Statement& s) { return assigns(s, at.max_before); });
     std::string most = names[0];
     for (std::size_t k = 1; k < names.size(); ++k) most = "maximum(" + most + ", " + names[k] + ")";
     const bool zero = names.size() == 1 && is_real(w.part.weights.extra[0], 0);
@@ -151,8 +154,10 @@ void sinks(Work& w) {
 void gain(Work& w) {
     Local local(w, Local::Where::Attend);
     ExprPool& pool = w.launch.pool;
-    const std::string value = text(local.writer.write(by_exp2(pool, derive(w, w.part.gain)))), n = w.launch.fresh("weighted");
-    const Spot leave = last(w.attend(), [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
+    const std::string value = text(local.writer.write(by_exp2(pool, derive(w, w.part.gain)))),
+                      n = w.launch.fresh("weighted");
+    const Spot leave =
+        last(w.attend(), [](const Statement& s) { return s.node && s.node->kind == syntax::Kind::Return; });
     const std::string p = w.part.weights.kind == Weights::Kind::Softmax ? w.at.p : w.at.x;
     auto node = std::make_shared<syntax::Node>(*leave->node);
     node->items[0] = replace(node->items[0], p, name(n));

@@ -80,7 +80,8 @@ private:
         if (e->args.size() != 1) refuse("a constant table of more than one axis");
         const Expr at = (*this)(e->args[0]);
         const auto value = [&](std::size_t k) {
-            return t.type == Type::Real ? pool_.real(t.values[k]) : pool_.integer(static_cast<std::int64_t>(t.values[k]));
+            return t.type == Type::Real ? pool_.real(t.values[k])
+                                        : pool_.integer(static_cast<std::int64_t>(t.values[k]));
         };
         if (t.values.size() <= kMaxChain) {
             Expr out = value(t.values.size() - 1);

@@ -68,7 +68,8 @@ Launch::Launch(const Target& given) : target(given) {
     v.pool.reset();
     for (Expr* e : {&v.out, &v.lse, &v.row_is_empty, &v.row_lse, &v.heads, &v.columns}) copy(*e);
     for (Part& p : v.parts) {
-        for (Expr* e : {&p.q, &p.k, &p.v, &p.inner, &p.keys, &p.score, &p.keep, &p.gain, &p.weights.value, &p.weights.rest})
+        for (Expr* e :
+             {&p.q, &p.k, &p.v, &p.inner, &p.keys, &p.score, &p.keep, &p.gain, &p.weights.value, &p.weights.rest})
             copy(*e);
         for (Expr& e : p.weights.extra) copy(e);
     }
@@ -99,7 +100,6 @@ int Launch::allocate(const std::string& stem, const std::vector<NodePtr>& extent
     return static_cast<int>(workspace.size()) - 1;
 }
 
-
 Statement param(const std::string& name, const NodePtr& type) {
     Statement s;
     s.kind = Statement::Kind::Param;
@@ -119,8 +119,8 @@ NodePtr operand_type(const Launch& launch, int operand) {
 void set_constant(cuir::Kernel& kernel, const std::string& name, const NodePtr& value) {
     auto def = std::make_shared<syntax::Node>(*kernel.head.back().node);
     auto& params = def->params;
-    const auto bar = std::find_if(params.begin(), params.end(),
-                                  [](const auto& p) { return p.form == syntax::Param::Form::Bar; });
+    const auto bar =
+        std::find_if(params.begin(), params.end(), [](const auto& p) { return p.form == syntax::Param::Form::Bar; });
     if (bar == params.end()) {
         syntax::Param p;
         p.form = syntax::Param::Form::Bar;
@@ -189,11 +189,13 @@ std::vector<Statement>& Work::key_tiles() {
 }
 
 std::vector<Statement>& Work::role() {
-    return first(kernel.body, [&](const Statement& s) {
-               return s.kind == Statement::Kind::With && last(const_cast<Statement&>(s).body, [&](const Statement& t) {
-                          return assigns(t, at.p_result);
-                      });
-           })->body;
+    return first(kernel.body,
+                 [&](const Statement& s) {
+                     return s.kind == Statement::Kind::With &&
+                            last(const_cast<Statement&>(s).body,
+                                 [&](const Statement& t) { return assigns(t, at.p_result); });
+                 })
+        ->body;
 }
 
 Spot Work::def(const std::string& name) {
@@ -227,7 +229,8 @@ void Work::add_to_prelude(const std::string& text) {
     // after what was added before, after the unit of scores, or where storage begins
     const auto added = [&](const Statement& s) {
         const auto r = results_of(s);
-        return r.size() == 1 && std::any_of(prelude.begin(), prelude.end(), [&](const auto& p) { return p.second == r[0]; });
+        return r.size() == 1 &&
+               std::any_of(prelude.begin(), prelude.end(), [&](const auto& p) { return p.second == r[0]; });
     };
     Spot s = last(kernel.body, added);
     if (!s) s = last(kernel.body, [&](const Statement& t) { return assigns(t, at.unit); });
@@ -262,7 +265,8 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
         if (e->number >= kWorkspace && e->number < kWorkspace + static_cast<int>(work_.launch.workspace.size())) {
             Nodes index_nodes;
             for (const Expr a : e->args) index_nodes.push_back(writer.write(a, writer.level(e)));
-            return item(work_.launch.workspace[static_cast<std::size_t>(e->number - kWorkspace)], std::move(index_nodes));
+            return item(work_.launch.workspace[static_cast<std::size_t>(e->number - kWorkspace)],
+                        std::move(index_nodes));
         }
         return nullptr;
     };
@@ -284,7 +288,10 @@ NodePtr Local::hoist(Expr e, Level level) {
     }
     if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
     const NodePtr value = writer.make(e);
-    const char* stem = level == Level::Scalar ? "factor" : level == Level::Row ? "row" : level == Level::Column ? "column" : "part";
+    const char* stem = level == Level::Scalar   ? "factor"
+                       : level == Level::Row    ? "row"
+                       : level == Level::Column ? "column"
+                                                : "part";
     const std::string n = work_.launch.fresh(stem);
     made.push_back(n + " = " + text(value));
     names_.emplace(e, n);

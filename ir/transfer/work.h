@@ -14,10 +14,10 @@ struct Launch {
 
     const Target& target;
     ExprPool pool;
-    Variant v; ///< of `pool`
+    Variant v;             ///< of `pool`
     cuir::Program program; ///< storage, and kernels in their order
     std::vector<std::string> rules;
-    std::set<std::string> names; ///< taken
+    std::set<std::string> names;        ///< taken
     std::vector<std::string> workspace; ///< names of tables; Load(kWorkspace + n)
     std::map<Expr, Expr> tables;        ///< what is tabulated already
     int head_dim, head_dim_v;

@@ -125,7 +125,8 @@ NodePtr Writer::int_sum(Expr e) {
         }
         return binary(e->integer < 0 ? "-" : "+", chain(terms), constant);
     }
-    const bool minus = e->integer <= 0 && std::all_of(group.begin(), group.end(), [](const auto& t) { return t.first < 0; });
+    const bool minus =
+        e->integer <= 0 && std::all_of(group.begin(), group.end(), [](const auto& t) { return t.first < 0; });
     const std::int64_t sign = minus ? -1 : 1;
     for (auto& t : group) t.first *= sign;
     terms.push_back({write(pool_.isum(sign * e->integer, group), own), minus});
@@ -162,7 +163,8 @@ NodePtr Writer::real_sum(Expr e) {
             }
     for (auto it = low.rbegin(); it != low.rend(); ++it) {
         auto& group = it->second;
-        const bool minus = constant <= 0 && std::all_of(group.begin(), group.end(), [&](const auto& t) { return sign(t.first); });
+        const bool minus =
+            constant <= 0 && std::all_of(group.begin(), group.end(), [&](const auto& t) { return sign(t.first); });
         if (minus)
             for (auto& t : group) t.first = -t.first;
         terms.push_back({write(pool_.rsum(minus ? -constant : constant, group), own), minus});
@@ -440,13 +442,16 @@ Expr log2e(ExprPool& pool) {
 }
 
 Expr scaled(ExprPool& pool, Expr e, Expr factor) {
+    if (is_const(e)) return e->real == 0 ? e : pool.rsum(0, {{e->real, factor}});
     if (e->kind == Kind::Sum && e->type == Type::Real) {
         std::vector<std::pair<double, Expr>> terms;
-        for (std::size_t k = 0; k < e->args.size(); ++k) terms.emplace_back(e->rcoef[k], scaled(pool, e->args[k], factor));
+        for (std::size_t k = 0; k < e->args.size(); ++k)
+            terms.emplace_back(e->rcoef[k], scaled(pool, e->args[k], factor));
         if (e->real != 0) terms.emplace_back(e->real, factor);
         return pool.rsum(0, std::move(terms));
     }
-    if (e->kind == Kind::Select) return pool.select(e->args[0], scaled(pool, e->args[1], factor), scaled(pool, e->args[2], factor));
+    if (e->kind == Kind::Select)
+        return pool.select(e->args[0], scaled(pool, e->args[1], factor), scaled(pool, e->args[2], factor));
     if (e->kind == Kind::Fn && e->op == Op::Log && factor == log2e(pool)) return pool.apply(Op::Log2, e->args[0]);
     return pool.product(Type::Real, {{factor, 1, 1}, {e, 1, 1}});
 }

@@ -26,9 +26,9 @@ enum : int { kLog2e = 1300, kReal = 1301, kWorkspace = 1400 };
 
 /// What the expressions of one kernel name: parameters and constants in its head.
 struct Uses {
-    std::set<int> operands;                      ///< canonical numbers
+    std::set<int> operands;                                      ///< canonical numbers
     std::vector<std::pair<std::int64_t, std::string>> constants; ///< value, name
-    std::set<std::string> tensors;               ///< Q, K, V read by a map
+    std::set<std::string> tensors;                               ///< Q, K, V read by a map
 
     NodePtr integer(std::int64_t value);
 };
@@ -37,13 +37,13 @@ class Writer {
 public:
     Writer(ExprPool& pool, const Variant& v, Uses& uses) : pool_(pool), v_(v), uses_(uses) {}
 
-    std::map<int, NodePtr> index;                        ///< Index variables; Bound(n) is kMaxIndex + n
-    NodePtr kv;                                          ///< h // (Hq // Hk), where the program has a name for it
-    std::function<NodePtr(Expr)> leaf;                   ///< Loads of kScore, kOutput, tables; null: not this one
-    std::function<NodePtr(Expr, Level)> hoist;           ///< gives the name of a statement; null: everything in place
-    std::function<NodePtr(Expr)> named;                  ///< what has a name already; null: nothing
-    bool hoists_lower = true;                            ///< false: only what is used twice becomes a statement
-    std::function<NodePtr(Expr)> reduce;                 ///< null: Reduces are refused
+    std::map<int, NodePtr> index;              ///< Index variables; Bound(n) is kMaxIndex + n
+    NodePtr kv;                                ///< h // (Hq // Hk), where the program has a name for it
+    std::function<NodePtr(Expr)> leaf;         ///< Loads of kScore, kOutput, tables; null: not this one
+    std::function<NodePtr(Expr, Level)> hoist; ///< gives the name of a statement; null: everything in place
+    std::function<NodePtr(Expr)> named;        ///< what has a name already; null: nothing
+    bool hoists_lower = true;                  ///< false: only what is used twice becomes a statement
+    std::function<NodePtr(Expr)> reduce;       ///< null: Reduces are refused
 
     /// As part of an expression of that level.
     NodePtr write(Expr e, Level context = Level::Tile);

@@ -13,7 +13,7 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     scale = 1.0 / sqrt(D)
-    scale1 = 1.0 / f32(Sk)
+    scale1 = where(Sk <= 0, 0.0, 1.0 / f32(Sk))
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)

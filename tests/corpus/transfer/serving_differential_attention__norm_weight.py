@@ -69,7 +69,7 @@ def attention_0(
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             total = complete(row_sum)                       # adds up what each thread holds of a row
-            inv = 1.0 / total                               # a row without a key gives NaN
+            inv = where(Sk > 0, 1.0 / total, 0.0)           # a row without a key gives NaN
             acc[:] = acc * inv
             O0[b, h, i0:i0 + R] = acc
             sync(everyone)                                  # all have read their rows of Q and of the output
@@ -134,7 +134,7 @@ def attention_1(
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             total = complete(row_sum)                       # adds up what each thread holds of a row
-            inv = 1.0 / total                               # a row without a key gives NaN
+            inv = where(Sk > 0, 1.0 / total, 0.0)           # a row without a key gives NaN
             acc[:] = acc * inv
             O1[b, h, i0:i0 + R] = acc
             sync(everyone)                                  # all have read their rows of Q and of the output

@@ -77,7 +77,7 @@ def attention(
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             total = complete(row_sum)                       # adds up what each thread holds of a row
-            inv = 1.0 / total                               # a row without a key gives NaN
+            inv = where(Sk > 0, 1.0 / total, 0.0)           # a row without a key gives NaN
             acc[:] = acc * inv
             Qs[g][:] = acc
             copy(Qs[g], Out[b, h, i0:i0 + R])

@@ -103,9 +103,7 @@ inline Target target_of(const Specification& s, const Request& request) {
     for (const int n : s.order()) {
         const Input& x = s.inputs()[static_cast<std::size_t>(n)];
         DType dtype = x.dtype;
-        const auto loads = [&](Expr e) {
-            return e->kind == Kind::Load && e->number == n;
-        };
+        const auto loads = [&](Expr e) { return e->kind == Kind::Load && e->number == n; };
         for (const Part& p : s.variant()->parts)
             if (loads(p.k) || loads(p.v)) dtype = request.kv_dtype;
         t.operands.push_back({dtype, x.rank});

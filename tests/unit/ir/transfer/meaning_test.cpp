@@ -1,0 +1,166 @@
+// Programs of the visible specifications, executed: what they compute is what the specification says.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/cuir/execute.h"
+#include "ir/transfer/reference.h"
+#include "tests/unit/ir/transfer/corpus.h"
+#include <cmath>
+#include <cstdio>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace cubridge::ir;
+using namespace cubridge::ir::transfer;
+using namespace cubridge::ir::transfer::test;
+
+/// What a text reads through where(j < x0[b], v, 0) may be anything beyond the length.
+void forget_unused_rows(cuir::Run& r) {
+    const auto& lengths = r.inputs.at("x0");
+    for (const char* tensor : {"K", "V"}) {
+        auto& t = r.inputs.at(tensor);
+        for (std::size_t k = 0; k < t.values.size(); ++k) {
+            const auto row = static_cast<std::int64_t>(k) / t.shape[3] % t.shape[2];
+            const auto b = k / static_cast<std::size_t>(t.shape[1] * t.shape[2] * t.shape[3]);
+            if (static_cast<double>(row) >= lengths.values[b]) t.values[k] = std::nan("");
+        }
+    }
+}
+
+bool run(const Case& c, const Request& request, bool unused_rows_are_nan = false) {
+    const auto s = Specification::parse(c.source, c.options);
+    if (!s) ADD_FAILURE() << c.name << ": " << s.error().message;
+    if (!s || !(*s)->has_variant()) return false;
+    const auto t = transfer::transfer(expert(), target_of(**s, request));
+    if (!t) return false; // the golden text says why
+    const std::string text = cuir::print(t->program);
+    const auto program = cuir::read(text);
+    if (!program) ADD_FAILURE() << program.error().message;
+    if (!program) return false;
+    for (const auto& f : cuir::check(*program)) {
+        ADD_FAILURE() << "static";
+        std::printf("%s: static %s\n%s\n", c.name.c_str(), f.text().c_str(), text.c_str());
+    }
+    auto trial = trial_of(*program, **s, 7);
+    if (!trial) ADD_FAILURE() << c.name << ": " << trial.error().message;
+    if (!trial) return false;
+    if (unused_rows_are_nan)
+        for (auto& r : trial->runs) forget_unused_rows(r);
+    const auto findings = cuir::verify(*program, *trial, reference_of(**s, request));
+    for (const auto& f : findings) ADD_FAILURE() << c.name << ": " << f.kind << ": " << f.text();
+    if (!findings.empty()) std::printf("%s\n", text.c_str());
+    std::printf("%-60s %zu runs\n", c.name.c_str(), trial->runs.size());
+    return findings.empty();
+}
+
+Case written(const std::string& name, const std::string& body, const std::string& parameters = "") {
+    Case c;
+    c.name = name;
+    c.source.text = "import torch\n\n\ndef attention(q, k, v" + parameters + "):\n" +
+                    "    g = q.size(1) // k.size(1)\n"
+                    "    k = k.repeat_interleave(g, 1)\n    v = v.repeat_interleave(g, 1)\n"
+                    "    s = q @ k.transpose(-1, -2) * q.size(-1) ** -0.5\n"
+                    "    n, m = q.size(2), k.size(2)\n"
+                    "    i = torch.arange(n)[:, None]\n    j = torch.arange(m)[None, :]\n" +
+                    body;
+    c.request.head_dim = c.request.head_dim_v = 128;
+    return c;
+}
+
+TEST(TransferMeaningTest, AsWritten) {
+    if (!fs::exists(specifications() / "paper")) GTEST_SKIP() << "no folder of specifications here";
+    for (const Case& c : cases()) {
+        const char* only = std::getenv("CUBRIDGE_ONLY");
+        if (!only || c.name.find(only) != std::string::npos) run(c, c.request);
+    }
+}
+
+TEST(TransferMeaningTest, WithLse) {
+    if (!fs::exists(specifications() / "paper")) GTEST_SKIP() << "no folder of specifications here";
+    int made = 0;
+    for (const Case& c : cases())
+        for (const auto base : {Request::Lse::Natural, Request::Lse::Log2}) {
+            Request r = c.request;
+            r.lse = base;
+            r.empty_rows = base == Request::Lse::Log2 ? Request::EmptyRows::Zero : Request::EmptyRows::AsWritten;
+            made += run(c, r) ? 1 : 0;
+        }
+    EXPECT_GE(made, 80);
+}
+
+TEST(TransferMeaningTest, OtherSizesAndTypes) {
+    if (!fs::exists(specifications() / "paper")) GTEST_SKIP() << "no folder of specifications here";
+    for (const Case& c : cases()) {
+        if (c.name.find("causal_gqa__0") == std::string::npos && c.name.find("sigmoid__0") == std::string::npos &&
+            c.name.find("differential_attention__0") == std::string::npos)
+            continue;
+        for (const auto& [d, dv] : {std::pair{64, 64}, {256, 256}, {192, 128}, {80, 80}, {64, 256}}) {
+            Request r = c.request;
+            r.head_dim = d, r.head_dim_v = dv;
+            r.q_dtype = r.kv_dtype = r.o_dtype = DType::F16;
+            EXPECT_TRUE(run(c, r)) << c.name << " " << d << " " << dv;
+        }
+    }
+}
+
+TEST(TransferMeaningTest, RowsBeyondALengthMayBeNaN) {
+    if (!fs::exists(specifications() / "paper")) GTEST_SKIP() << "no folder of specifications here";
+    for (const Case& c : cases())
+        if (c.name.find("encoder") != std::string::npos) {
+            EXPECT_TRUE(run(c, c.request, true)) << c.name;
+        }
+}
+
+TEST(TransferMeaningTest, WeightsAndOutputs) {
+    const std::string causal = "    s = s.masked_fill(j > i + m - n, float('-inf'))\n";
+    const std::string unit = "    p = torch.softmax(s, -1)\n";
+    const std::pair<const char*, Case> all[] = {
+        {"off by one", written("off by one", causal + "    e = torch.exp(s - s.amax(-1, keepdim=True).clamp(min=0))\n"
+                                                      "    z = torch.exp(-s.amax(-1, keepdim=True).clamp(min=0))\n"
+                                                      "    return (e / (e.sum(-1, keepdim=True) + z)) @ v\n")},
+        {"sink of a row",
+         written("sink of a row",
+                 causal + "    x = torch.cat([s, sink[None, :, :, None].expand(s.size(0), -1, -1, 1)], -1)\n"
+                          "    return torch.softmax(x, -1)[..., :-1] @ v\n",
+                 ", sink: 'f32[Hq, Sq]'")},
+        {"relu over its sum", written("relu over its sum", "    w = torch.relu(s).masked_fill(j > i, 0.0)\n"
+                                                           "    return (w / (w.sum(-1, keepdim=True) + 1.0)) @ v\n")},
+        {"squared relu",
+         written("squared relu", "    w = (torch.relu(s) ** 2).masked_fill(j > i, 0.0)\n    return w @ v\n")},
+        {"norm of the output",
+         written("norm of the output", unit + "    o = p @ v\n"
+                                              "    return o * torch.rsqrt((o * o).mean(-1, keepdim=True) + 0.001)\n")},
+        {"gate of a row",
+         written("gate of a row", causal + unit + "    return (p.nan_to_num(0.0) @ v) * torch.sigmoid(g2)[..., None]\n",
+                 ", g2: 'f32[B, Hq, Sq]'")},
+        {"bias of columns and rows",
+         written("bias of columns and rows",
+                 "    s = s + a[:, None, None, :] + c[:, None, :, None]\n" + unit + "    return p @ v\n",
+                 ", a: 'f32[B, Sk]', c: 'f32[B, Sq]'")},
+        {"chunks", written("chunks", "    s = s.masked_fill((i // 3) != (j // 3), float('-inf'))\n" + unit +
+                                         "    return p @ v\n")},
+        {"a mask tensor",
+         written("a mask tensor",
+                 "    s = s.masked_fill(~keep[:, None], float('-inf'))\n" + unit + "    return p @ v\n",
+                 ", keep: 'bool[B, Sq, Sk]'")},
+        {"a bias tensor",
+         written("a bias tensor", "    s = s + bias\n" + unit + "    return p @ v\n", ", bias: 'f32[B, Hq, Sq, Sk]'")},
+        {"keys scaled", written("keys scaled", "    s = s * w[:, None, None, :]\n" + unit + "    return p @ v\n",
+                                ", w: 'f32[B, Sk]'")},
+        {"tanh of a bias", written("tanh of a bias", "    s = 5.0 * torch.tanh((s + (j - i) * 0.25) / 5.0)\n" + causal +
+                                                         unit + "    return p @ v\n")},
+    };
+    for (const auto& [name, c] : all) {
+        const auto s = Specification::parse(c.source, c.options);
+        if (!s || !(*s)->has_variant()) {
+            ADD_FAILURE() << name << ": " << (s ? (*s)->no_variant_reason() : s.error().message);
+            continue;
+        }
+        const auto t = transfer::transfer(expert(), target_of(**s, c.request));
+        EXPECT_TRUE(t) << name << ": " << t.error().message;
+        if (t) {
+            EXPECT_TRUE(run(c, c.request)) << name;
+        }
+    }
+}
+
+} // namespace
