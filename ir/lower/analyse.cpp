@@ -302,6 +302,9 @@ private:
         if (n.kind == Kind::AugAssign) {
             Node sum = n;
             sum.kind = Kind::Binary;
+            if (n.items[0]->kind == Kind::Subscript && n.items[0]->items[0]->kind == Kind::Name &&
+                x.type(*n.items[0]->items[0]).storage)
+                sum.items[0] = n.items[0]->items[0];
             const Type t = x.type(sum);
             return assign(scope, *n.items[0], t, sum);
         }

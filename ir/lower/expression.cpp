@@ -341,9 +341,11 @@ Expressions::Text Expressions::index(const Node& node, const Where& where) const
     if (object.kind == Kind::Attribute && object.text == "shape")
         return {object.items[0]->text + ".size(" + print(*node.items[1]) + ")", kAtom, Elem::Int};
     const Type whole = type(object), t = type(node);
-    if (t.form == Form::Column)
-        return {cell(node) + index_text(t, where).replace(0, 1, "(").replace(index_text(t, where).size() - 1, 1, ")"),
-                kAtom, t.elem};
+    if (whole.form == Form::CellColumns) {
+        const std::string at = index_text(t, where);
+        if (at.empty()) fail("no_rule", "a staged column is a value where columns are", node.span);
+        return {cell(node) + "(" + at.substr(1, at.size() - 2) + ")", kAtom, t.elem};
+    }
     if (whole.form != Form::Operand && whole.form != Form::Work)
         fail("no_rule", "`" + syntax::print(node) + "` is no value", node.span);
     std::string at;

@@ -2,8 +2,8 @@
 #include "ir/lower/lower.h"
 #include "ir/lower/align.h"
 #include "ir/lower/difference.h"
-#include "ir/lower/expert.h"
 #include "ir/lower/literal.h"
+#include "ir/lower/lowering.h"
 #include "ir/lower/rules.h"
 #include <algorithm>
 
@@ -46,8 +46,9 @@ Lines indented(const Lines& lines, std::size_t from, std::size_t to) {
 
 class Lowering {
 public:
-    Lowering(const Expert& expert, const Program& target)
-        : expert_(expert), target_(target), facts_(analyse(target)), alignment_(expert.analysis, facts_) {
+    Lowering(const Expert& expert, const Program& target, bool tolerant)
+        : expert_(expert), target_(target), tolerant_(tolerant), facts_(analyse(target)),
+          alignment_(expert.analysis, facts_) {
         out_.preamble = expert.margin.preamble;
         for (const auto& k : expert.program.kernels) remember(k.body);
     }
@@ -127,7 +128,14 @@ private:
         const Kernel* e = counterpart(t);
         if (e == nullptr && !t.is_map())
             located(t.head[1], [&] { fail("no_rule", "the expert has no kernel of this name"); });
-        for (const auto& s : t.head) head(s, t, e);
+        for (const auto& s : t.head) {
+            try {
+                head(s, t, e);
+            } catch (const Failure&) {
+                if (!tolerant_) throw;
+                missing(s, s.kind == K::Param || s.kind == K::Constants ? 1 : 0);
+            }
+        }
         block(e != nullptr ? e->body : none_, t.body, 1);
         if (e != nullptr)
             copy(closing(e->head[1]), 1);
@@ -150,10 +158,10 @@ private:
 
     /// Constants and workspace stand in one block of lines; what else the expert has there stays.
     void constants(const Statement& s, const Kernel& t, const Kernel* e) {
-        const Lines block = located(s, [&] { return indented(constants_block(t, target_.storage), 0, 4); });
+        const Lines block = located(s, [&] { return indented(constants_block(t, target_), 0, 4); });
         if (e == nullptr) return printed(s, 1, "constants", block);
         Lines region = opening(e->head.back()).cuda;
-        const Lines old = indented(constants_block(*e, expert_.program.storage), 0, 4);
+        const Lines old = indented(constants_block(*e, expert_.program), 0, 4);
         const auto at = std::search(region.begin(), region.end(), old.begin(), old.end());
         if (at == region.end())
             located(s, [&] { fail("no_rule", "the expert's region does not declare its constants as rules do"); });
@@ -178,7 +186,26 @@ private:
         return changed_literal(*partner, s);
     }
 
+    void missing(const Statement& s, int depth) {
+        printed(s, depth, "none", {});
+        out_.segments.back().edited = true;
+    }
+
     void statement(const Statement& s, const Statement* partner, int depth) {
+        const std::size_t before = out_.segments.size();
+        try {
+            opened(s, partner, depth);
+        } catch (const Failure&) {
+            if (!tolerant_ || out_.segments.size() != before) throw;
+            missing(s, depth);
+            if (!s.opens_block()) return;
+            block(partner != nullptr ? partner->body : none_, s.body, depth + 1);
+            close(depth, {});
+            out_.segments.back().edited = true;
+        }
+    }
+
+    void opened(const Statement& s, const Statement* partner, int depth) {
         bool expert_closes = partner != nullptr;
         Lines end;
         if (partner != nullptr && alignment_.equal(*partner, s)) {
@@ -207,6 +234,7 @@ private:
 
     const Expert& expert_;
     const Program& target_;
+    const bool tolerant_;
     const Analysis facts_;
     Alignment alignment_;
     std::map<std::string, const Statement*> elsewhere_;
@@ -217,19 +245,8 @@ private:
 
 } // namespace
 
-Result<Expert> Expert::read(std::string_view text) {
-    try {
-        auto margin = take_apart(text);
-        if (!margin) return margin.error();
-        auto program = lift(text);
-        if (!program) return program.error();
-        auto at = places_of(*margin, *program);
-        if (!at) return at.error();
-        auto analysis = analyse(*program);
-        return Expert{std::move(*margin), std::move(*program), std::move(*at), std::move(analysis)};
-    } catch (const Failure& f) {
-        return f.error;
-    }
+Margin lower_margin(const Expert& expert, const Program& target, bool tolerant, Lowered& result) {
+    return Lowering(expert, target, tolerant).run(result);
 }
 
 Result<Lowered> lower(std::string_view text, const Program& program) {
@@ -240,7 +257,7 @@ Result<Lowered> lower(std::string_view text, const Program& program) {
         const auto target = cuir::read(cuir::print(program));
         if (!target) return target.error();
         Lowered out;
-        out.cuda = join(Lowering(*expert, *target).run(out));
+        out.cuda = join(lower_margin(*expert, *target, false, out));
         out.difference = unified_difference(cuir::print(expert->program), cuir::print(*target));
         return out;
     } catch (const Failure& f) {

@@ -31,10 +31,7 @@ public:
             auto& name = k.head[1];
             set(name, after(k.head[0].line, "def " + name.name));
             auto& constants = k.head.back();
-            if (const int bar = after(k.head[k.head.size() - 2].line, "*"); bar > 0)
-                set(constants, bar);
-            else
-                set(constants, after(k.head[k.head.size() - 2].line, "):"));
+            if (cuir::line_of(constants) == "):") set(constants, after(k.head[k.head.size() - 2].line, "):"));
             block(k.body);
         }
     }

@@ -8,6 +8,7 @@ using cuir::Kernel;
 using cuir::Statement;
 using syntax::Kind;
 using syntax::Node;
+using syntax::NodePtr;
 using K = Statement::Kind;
 
 namespace {
@@ -34,6 +35,21 @@ Region param(const Statement& s, const Facts& f) {
             {}};
 }
 
+/// Constants are the main kernel's: other kernels see the same workspace, but not its names.
+NodePtr with_values(const NodePtr& node, const std::map<std::string, std::int64_t>& values) {
+    auto out = std::make_shared<Node>(*node);
+    if (const auto v = known_int(*node, values)) {
+        *out = Node{};
+        out->kind = Kind::Int;
+        out->span = node->span;
+        out->integer = *v;
+        return out;
+    }
+    for (auto& i : out->items)
+        if (i) i = with_values(i, values);
+    return out;
+}
+
 } // namespace
 
 std::string launch_bounds(const Resources& r) {
@@ -42,11 +58,13 @@ std::string launch_bounds(const Resources& r) {
     return "__launch_bounds__(" + std::to_string(r.threads) + ", " + std::to_string(ctas) + ")";
 }
 
-Lines constants_block(const Kernel& kernel, const std::vector<Statement>& storage) {
+Lines constants_block(const Kernel& kernel, const cuir::Program& program) {
     std::string integers;
     Lines out;
-    const Scope none;
-    const Expressions x(none);
+    Scope sizes;
+    for (const char* n : {"B", "Hq", "Hk", "Sq", "Sk"}) sizes.variables[n].type = scalar(Elem::Int, true);
+    const Expressions x(sizes);
+    const auto values = program.main() != nullptr ? int_constants(*program.main()) : int_constants(kernel);
     bool constants = false;
     for (const auto& p : kernel.head.back().node->params) {
         if (p.form == syntax::Param::Form::Bar) constants = true;
@@ -66,20 +84,15 @@ Lines constants_block(const Kernel& kernel, const std::vector<Statement>& storag
     if (!integers.empty()) out.insert(out.begin(), integers + ";");
     // Workspace tensors lie one after the other, each at a multiple of 256 bytes.
     std::string offset = "0";
-    for (const auto& s : storage) {
+    for (const auto& s : program.storage) {
         const Node& call = *s.node->items.back();
         const std::string name = s.node->items[0]->text, dtype = call.items[3]->text;
         const auto type = dtype_from_short(dtype);
         if (!type) fail("no_rule", "workspace has an element type of its own", call.span);
         std::string extents, size;
         const auto shape = parts(call.items[2]);
-        Scope sizes;
-        for (const char* n : {"B", "Hq", "Hk", "Sq", "Sk", "D", "Dv"})
-            sizes.variables[n].type = scalar(Elem::Int, true);
-        for (const auto& [n, v] : int_constants(kernel)) sizes.variables[n].type = scalar(Elem::Int, v >= 0);
-        const Expressions e(sizes);
         for (const auto& axis : shape) {
-            const std::string text = e.print(*axis, Elem::Int);
+            const std::string text = x.print(*with_values(axis, values), Elem::Int);
             extents += ", " + text;
             size += (axis->kind == Kind::Name || axis->kind == Kind::Int ? text : "(" + text + ")") + " * ";
         }

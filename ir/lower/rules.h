@@ -29,7 +29,7 @@ bool print_move(const syntax::Node& call, const cuir::Statement& s, const Analys
 Region print_store(const syntax::Node& target, const syntax::Node& value, const Facts& facts);
 
 /// `constexpr` lines, element types and workspace tensors of a kernel: what the region of its constants line holds.
-Lines constants_block(const cuir::Kernel& kernel, const std::vector<cuir::Statement>& storage);
+Lines constants_block(const cuir::Kernel& kernel, const cuir::Program& program);
 /// "__launch_bounds__(128, 2)".
 std::string launch_bounds(const Resources& r);
 

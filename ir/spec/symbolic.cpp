@@ -246,6 +246,20 @@ bool SymbolicDomain::proves_nonnegative(Expr e, int depth) {
     return true;
 }
 
+// Evaluation is in float64, which holds integers up to 2^53: near it a sum would not be what the text says. Known
+// numbers are not evaluated, and in a comparison only the sign counts.
+Expr SymbolicDomain::compute(Op op, std::span<const Expr> x) {
+    const Expr e = pool_.apply(op, x);
+    if (e->type != Type::Int) return e;
+    constexpr std::int64_t most = std::int64_t{1} << 52;
+    const auto fits = [](std::int64_t v) { return v <= most && v >= -most; };
+    const bool divides = e->kind == Kind::FloorDiv || e->kind == Kind::Mod;
+    if ((e->kind == Kind::Sum && !(fits(e->integer) && std::all_of(e->icoef.begin(), e->icoef.end(), fits))) ||
+        (divides && std::any_of(e->args.begin(), e->args.end(), [&](Expr a) { return !fits(a->integer); })))
+        fail("limit", "integer arithmetic with a constant beyond 2^52", {}, "use smaller constants, or floats");
+    return e;
+}
+
 Value SymbolicDomain::number(Op op, std::span<const Value> x) {
     std::vector<Expr> e;
     bool real = false;
@@ -265,7 +279,7 @@ Value SymbolicDomain::number(Op op, std::span<const Value> x) {
         return to_value(pool_.select(pool_.cast(Type::Bool, e[0]), pool_.cast(t, e[1]), pool_.cast(t, e[2])));
     }
     for (Expr& a : e) a = pool_.cast(real ? Type::Real : Type::Int, a);
-    return to_value(pool_.apply(op, e));
+    return to_value(compute(op, e));
 }
 
 Value SymbolicDomain::to_float(const Value& v) {

@@ -97,6 +97,7 @@ public:
     Expr convert(Expr body, DType from, DType to);
 
 private:
+    Expr compute(Op op, std::span<const Expr> x); ///< the text's own arithmetic: of integers that are exact
     using Ptr = std::shared_ptr<SymbolicTensor>;
     Ptr like(const SymbolicTensor& t); ///< a copy that still is `t` to type inference
     Ptr fresh(DType dtype, std::vector<Expr> shape, Expr body, std::uint64_t inputs);

@@ -177,7 +177,7 @@ TensorRef SymbolicDomain::apply(Op op, const std::vector<TensorRef>& operands) {
     if (compares && pin)
         body = pin, pin = nullptr;
     else
-        body = pin && rounds ? pool_.cast(Type::Real, pin) : pool_.apply(op, args);
+        body = pin && rounds ? pool_.cast(Type::Real, pin) : compute(op, args);
     const DType result = info(op).bool_out || compares || logic ? DType::Bool : type;
     if (body->type != type_of(result)) body = pool_.cast(type_of(result), body);
     auto r = fresh(result, shape, body, inputs);
@@ -243,7 +243,8 @@ TensorRef SymbolicDomain::arange(const Value& start, const Value& stop, const Va
     } else if (!nonnegative(count)) {
         require(Fact::Kind::AtLeast, count, pool_.integer(0));
     }
-    const Expr body = pool_.add(pool_.mul(s, pool_.index(0)), from);
+    const Expr steps[] = {s, pool_.index(0)}, terms[] = {compute(Op::Mul, steps), from};
+    const Expr body = compute(Op::Add, terms);
     auto r = fresh(dtype, {count}, pool_.cast(type_of(dtype), body), 0);
     if (dtype == DType::F32) r->pin = pool_.cast(Type::F32, body);
     return r;

@@ -92,7 +92,7 @@ public:
         const Op compare = upto(3) == 0 ? Op::Eq : upto(2) == 0 ? Op::Le : Op::Ge;
         const auto div = [&](Expr a, Expr c) { return p.apply(Op::FloorDiv, a, c); };
         const auto mod = [&](Expr a, Expr c) { return p.apply(Op::Mod, a, c); };
-        switch (upto(24)) {
+        switch (upto(28)) {
         case 0:
         case 1:
         case 2: return affine();
@@ -116,6 +116,19 @@ public:
         case 20: return p.apply(compare, p.mul(v, upto(2) ? x : p.sub(i, j)), p.add(j, k));
         case 21: return p.apply(compare, ids(4, v), upto(2) ? k : p.sub(v, k));
         case 22: return p.apply(compare, p.select(p.apply(Op::Le, i, x), p.add(j, k), p.mul(N, i)), upto(2) ? N : h);
+        case 23: { // products and squares of what may be negative
+            const Expr q = div(p.sub(i, j), N), c = p.isum(upto(7) - 4, {{sign(), p.mul(q, upto(2) ? q : v)}});
+            return p.apply(compare, c, upto(2) ? zero : x);
+        }
+        case 24: { // of which nothing is known
+            const Expr dense = load(8, {i, j});
+            const Expr e = upto(2) ? dense : p.extremum(upto(2) ? Kind::Min : Kind::Max, {dense, p.sub(i, k)});
+            return p.apply(compare, e, upto(2) ? p.integer(upto(2)) : p.sub(N, j));
+        }
+        case 25: {
+            const auto number = [&](Expr e) { return p.cast(Type::Int, e); };
+            return p.apply(compare, p.add(number(affine()), number(affine())), p.integer(upto(4) - 1));
+        }
         default: return p.apply(compare, p.sub(mod(p.add(i, k), N), upto(2) ? mod(j, x) : div(p.sub(i, j), N)), zero);
         }
     }

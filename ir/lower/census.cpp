@@ -1,0 +1,202 @@
+// The census: what regions call against what their statements say. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/expert.h"
+#include "ir/lower/literal.h"
+#include "ir/lower/place.h"
+#include "ir/lower/rules.h"
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace cubridge::ir::lower {
+
+using cuir::Statement;
+using syntax::Kind;
+using K = Statement::Kind;
+
+namespace {
+
+/// Calls that move data or make threads agree. A name that ends in `*` stands for all that begin so.
+constexpr std::array kCalls{"copy_async", "wait_copies", "bar_sync",   "bar_arrive",  "copy",       "gemm",
+                            "gemm_add",   "gemm_async",  "wait_gemm*", "store",       "load",       "store_rows",
+                            "pack",       "arrive",      "fence*",     "mbar_*",      "tma_*",      "cp_async*",
+                            "asm",        "__sync*",     "__shfl*",    "__pipeline*", "__threadf*", "__nanosleep",
+                            "atomic*",    "ldmatrix*",   "stmatrix*",  "mma_*",       "setmaxnreg"};
+
+bool moves(const std::string& word) {
+    return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view c) {
+        return c.back() == '*' ? word.rfind(c.substr(0, c.size() - 1), 0) == 0 : word == c;
+    });
+}
+
+bool in_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// Lines without comments and needless blanks, as one text.
+std::string squeezed(const Lines& lines) {
+    std::string out;
+    for (auto line : lines) {
+        line.resize(std::min(line.find("//"), line.size()));
+        for (const char c : line + "\n") {
+            if (c != ' ' && c != '\n' && c != '\t') {
+                out += c;
+            } else if (!out.empty() && out.back() != ' ') {
+                out += ' ';
+            }
+        }
+    }
+    // A blank counts only between two words.
+    std::string tight;
+    for (std::size_t k = 0; k < out.size(); ++k)
+        if (out[k] != ' ' || (k > 0 && k + 1 < out.size() && in_word(out[k - 1]) && in_word(out[k + 1])))
+            tight += out[k];
+    return tight;
+}
+
+/// "wait_copies<0>()", "bar_sync(everyone,32*W)": the moving and synchronising calls of a region with their arguments.
+std::vector<std::string> calls_in(const Lines& lines) {
+    const std::string text = squeezed(lines);
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < text.size();) {
+        if (!in_word(text[at])) {
+            ++at;
+            continue;
+        }
+        std::size_t end = at;
+        while (end < text.size() && in_word(text[end])) ++end;
+        const std::string word = text.substr(at, end - at);
+        const bool call = end < text.size() && (text[end] == '(' || text[end] == '<' || text[end] == ' ');
+        const std::size_t begin = at;
+        at = end;
+        if (!moves(word) || (!call && word != "asm")) continue;
+        int depth = 0;
+        while (end < text.size() && text[end] != ';') {
+            if (text[end] == '(') ++depth;
+            if (text[end] == ')' && --depth == 0) break;
+            ++end;
+        }
+        out.push_back(text.substr(begin, std::min(end + 1, text.size()) - begin));
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+class Census {
+public:
+    explicit Census(const Expert& file) : file_(file) {}
+
+    std::vector<std::string> run() {
+        for (const auto& s : file_.program.storage) look(s);
+        for (const auto& k : file_.program.kernels) {
+            for (const auto& s : k.head) {
+                look(s);
+                head(s, k);
+            }
+            block(k.body);
+            closing(k.head[1]);
+        }
+        return std::move(out_);
+    }
+
+private:
+    const Margin::Segment& opening(const Statement& s) const { return file_.margin.segments[file_.places.at(&s).open]; }
+
+    void say(const Statement& s, const std::string& what) {
+        out_.push_back("line " + std::to_string(s.line) + ", `" + cuir::line_of(s) + "`: " + what);
+    }
+
+    void block(const std::vector<Statement>& body) {
+        for (const auto& s : body) {
+            look(s);
+            block(s.body);
+            if (s.opens_block()) closing(s);
+        }
+    }
+
+    void closing(const Statement& s) {
+        for (const auto& c : calls_in(file_.margin.segments[file_.places.at(&s).close].cuda))
+            say(s, "its end calls " + c);
+    }
+
+    /// Statements whose whole region follows from the line: what others rely on.
+    bool exact(const Statement& s) const {
+        if (s.kind == K::Simple && s.node->kind == Kind::Assign) {
+            const std::string f = callee(*s.node->items.back());
+            return f == "alloc" || f == "named_barrier" || f == "pick" ||
+                   file_.analysis.of(s).scope->find_def(f) != nullptr;
+        }
+        if (s.kind == K::Simple) return s.node->kind == Kind::Return || s.node->kind == Kind::Break;
+        return s.opens_block() && s.kind != K::With;
+    }
+
+    void look(const Statement& s) {
+        const Lines& region = opening(s).cuda;
+        std::vector<std::string> expected;
+        if (s.kind == K::Simple || s.opens_block()) {
+            try {
+                if (s.kind != K::With && file_.analysis.of(s).scope != nullptr) {
+                    const Region r = print_region(s, file_.analysis);
+                    expected = calls_in(r.lines);
+                    if (exact(s) && !opening(s).edited && squeezed(r.lines) != squeezed(region))
+                        say(s, "its region is not `" + squeezed(r.lines) + "`");
+                }
+            } catch (const Failure& f) {
+                say(s, "its calls are unknown: " + f.error.message);
+                return;
+            }
+        }
+        auto found = calls_in(region);
+        for (const auto& e : expected) {
+            const auto it = std::find(found.begin(), found.end(), e);
+            if (it == found.end())
+                say(s, "its region does not call " + e);
+            else
+                found.erase(it);
+        }
+        for (const auto& f : found) say(s, "its region calls " + f);
+        if (s.kind == K::With) role(s, region);
+    }
+
+    /// The registers of a role stand in its region, as a word of their own.
+    void role(const Statement& s, Lines region) {
+        for (const auto& k : s.node->items[0]->keywords)
+            if (k.name == "registers" && k.value->kind == Kind::Int) {
+                const std::string n = std::to_string(k.value->integer);
+                if (!replace_once(region, n, n)) say(s, "its region does not name " + n + " registers once");
+            }
+    }
+
+    void head(const Statement& s, const cuir::Kernel& k) {
+        Lines region = opening(s).cuda;
+        if (s.kind == K::Constants) {
+            const std::string block = squeezed(constants_block(k, file_.program));
+            if (squeezed(region).find(block) == std::string::npos)
+                say(s, "its region does not declare `" + block + "`");
+        }
+        if (s.kind == K::Kernel && !k.is_map()) {
+            const std::string bounds = launch_bounds(resources(k));
+            if (!replace_once(region, bounds, bounds)) say(s, "its region does not say " + bounds);
+        }
+        if (s.kind == K::Param && file_.analysis.of(s).scope->find(s.name)->type.form != Form::Tensor) {
+            const Lines printed = print_region(s, file_.analysis).lines;
+            if (squeezed(printed) != squeezed(region)) say(s, "its region is not `" + squeezed(printed) + "`");
+        }
+    }
+
+    const Expert& file_;
+    std::vector<std::string> out_;
+};
+
+} // namespace
+
+std::vector<std::string> census(std::string_view cuda) {
+    try {
+        const auto file = Expert::read(cuda);
+        if (!file) return {file.error().message};
+        return Census(*file).run();
+    } catch (const Failure& f) {
+        return {f.error.message};
+    }
+}
+
+} // namespace cubridge::ir::lower
