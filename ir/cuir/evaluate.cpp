@@ -422,7 +422,10 @@ Value Cta::gather(int number, const std::vector<Value>& index) {
                 index[k].is_integer() ? index[k].index : static_cast<std::int64_t>(index[k].array().at(r, c));
             at = at * extent + std::clamp<std::int64_t>(i, 0, extent - 1);
         }
-        return tensor.read(at, kernel_number_);
+        const double x = tensor.read(at, kernel_number_);
+        if (x != x && !is_float(tensor.type))
+            trouble("unwritten", tensor.element(at) + " is nothing that the launch owns");
+        return x;
     };
     const auto number_kind = tensor.type == DType::Bool ? Number::Bool
                              : is_float(tensor.type)    ? Number::Real

@@ -289,15 +289,15 @@ template <class T, int M, int H, int C> FN void load(Fragment<T> (&A)[M], const 
 // ---- Work and key tiles
 enum Order { by_head, heaviest_first };
 struct Items { // work items of this CTA
-    const cb_args& args; const int rows, order; i64 at;
-    MEMBER Items(const cb_args& a, int BM, Order o) : args(a), rows(cdiv(a.max_q, BM)), order(o), at(blockIdx.x) {}
+    const cb_args& args; const int rows, order, count; i64 at; // count: heads, where they are not those of q
+    MEMBER Items(const cb_args& a, int BM, Order o, int heads = 0) : args(a), rows(cdiv(a.max_q, BM)), order(o), count(heads > 0 ? heads : a.heads_q), at(blockIdx.x) {}
     MEMBER bool next(int& b, int& h, int& m, int& Sq, int& Sk) {
-        const i64 heads = (i64)args.requests * args.heads_q;
+        const i64 heads = (i64)args.requests * count;
         if (at >= heads * rows) return false;
         const int bh = (int)(order == by_head ? at / rows : at % heads);
         m = rows - 1 - (int)(order == by_head ? at % rows : at / heads);
-        b = bh / args.heads_q;
-        h = bh % args.heads_q + args.head_begin;
+        b = bh / count;
+        h = bh % count + args.head_begin;
         Sq = args.max_q;
         Sk = args.seq_lens_k ? args.seq_lens_k[b] : args.max_kv;
         at += gridDim.x;
@@ -393,7 +393,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
     };
 
 //|     def attend(S, row_max, row_sum, b, h, i0, n, masked):
-    auto attend = [&](float (&S)[TILE(BN)], float (&row_max)[ROWS], float (&row_sum)[ROWS], float (&p)[TILE(BN)], float (&shrink)[ROWS], int b, int h, int i0, int n, bool masked) {
+    auto attend = [&](const float (&S)[TILE(BN)], const float (&row_max)[ROWS], float (&row_sum)[ROWS], int b, int h, int i0, int n, bool masked, float (&p)[TILE(BN)], float (&new_max)[ROWS], float (&shrink)[ROWS]) {
 //|         i, j = rows(i0, R), cols(n * BN, BN)
         const Rows i(i0); const Cols j(n * BN);
 //|         x = S
@@ -406,7 +406,6 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
 //|             # end
         }
 //|         new_max = maximum(row_max, x.amax(-1))
-        float new_max[ROWS];
         row_max_of(new_max, x);
         EACH_ROW(r) new_max[r] = fmaxf(row_max[r], new_max[r]);
 //|         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
@@ -421,7 +420,6 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
         row_sum_of(part, p);
         EACH_ROW(r) row_sum[r] = row_sum[r] * shrink[r] + part[r];
 //|         return p, new_max, row_sum, shrink
-        EACH_ROW(r) row_max[r] = new_max[r];
 //|         # end
     };
 
@@ -481,8 +479,12 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
 //|                     # end
                 }
 //|                 p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
-                float p[TILE(BN)], shrink[ROWS];
-                attend(S, row_max, row_sum, p, shrink, b, h, i0, n, masked);
+                float p[TILE(BN)]; float shrink[ROWS];
+                {
+                    float new_max[ROWS];
+                    attend(S, row_max, row_sum, b, h, i0, n, masked, p, new_max, shrink);
+                    EACH_ROW(r) row_max[r] = new_max[r];
+                }
 //|                 acc[:] = acc * shrink
                 EACH(e, acc) acc[e] = acc[e] * shrink[ROW(e)];
 //|                 P[:] = p

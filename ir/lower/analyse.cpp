@@ -434,7 +434,10 @@ private:
         f.scope = &scope;
         f.kernel = kernel_;
         Scope* inner = &scope;
-        if (s.kind == K::With) inner = inner_.at(&s);
+        if (s.kind == K::With) {
+            inner = inner_.at(&s);
+            agent(s);
+        }
         if (s.kind == K::Def) {
             const Def& d = *scope.find_def(s.name);
             if (!d.called) fail("no_rule", "`" + s.name + "` is never called, so that its types are unknown");
@@ -455,12 +458,31 @@ private:
                 if (!b.type.known()) fail("no_rule", "the type of `" + b.name + "` is unknown");
             }
         for (const auto& e : read_by(s)) reads(*e, *inner, s, f);
+        if (s.kind == K::Simple && s.node->kind == Kind::ExprStmt) {
+            const Node& call = *s.node->items[0];
+            if (callee(call) == "copy_async") f.derived = threads_;
+            if (callee(call) == "sync" && call.items.size() == 2)
+                if (const Variable* v = scope.find(call.items[1]->text)) f.derived = width_ + factor(v->type.columns);
+        }
         if (s.kind == K::Simple && s.node->kind == Kind::Return) f.derived = interface(*def_of(scope));
         if (s.kind == K::Simple && s.node->kind == Kind::Assign && callee(*s.node->items.back()) == "named_barrier") {
             f.derived = std::to_string(barriers_);
             ++barriers_;
         }
         record(s.body, *inner);
+    }
+
+    /// Threads of the role, as text: what collective statements name.
+    void agent(const Statement& s) {
+        for (const auto& k : s.node->items[0]->keywords)
+            if (k.name == "warps" || k.name == "warpgroups") {
+                width_ = k.name == "warps" ? "32 * " : "128 * ";
+                threads_ = width_ + factor(syntax::print(*k.value));
+            }
+    }
+
+    static std::string factor(const std::string& text) {
+        return text.find(' ') == std::string::npos ? text : "(" + text + ")";
     }
 
     void reads(const Node& e, Scope& scope, const Statement& s, Facts& f) {
@@ -496,6 +518,7 @@ private:
     std::string storage_text_;
     std::map<const Statement*, int> order_;
     std::map<const Statement*, Scope*> inner_;
+    std::string width_, threads_;
     int barriers_ = 1;
     bool changed_ = false;
 };

@@ -16,17 +16,19 @@ using K = Statement::Kind;
 namespace {
 
 /// Calls that move data or make threads agree. A name that ends in `*` stands for all that begin so.
-constexpr std::array kCalls{"copy_async", "wait_copies", "bar_sync",   "bar_arrive",  "copy",       "gemm",
-                            "gemm_add",   "gemm_async",  "wait_gemm*", "store",       "load",       "store_rows",
-                            "pack",       "arrive",      "fence*",     "mbar_*",      "tma_*",      "cp_async*",
-                            "asm",        "__sync*",     "__shfl*",    "__pipeline*", "__threadf*", "__nanosleep",
-                            "atomic*",    "ldmatrix*",   "stmatrix*",  "mma_*",       "setmaxnreg"};
+constexpr std::array kCalls{"copy_async",  "wait_copies", "bar_sync",   "bar_arrive", "copy",        "gemm",
+                            "gemm_add",    "gemm_async",  "wait_gemm*", "store",      "load",        "store_rows",
+                            "store_tile",  "pack",        "arrive",     "fence*",     "mbar_*",      "tma_*",
+                            "cp_async*",   "asm",         "__sync*",    "__shfl*",    "__pipeline*", "__threadf*",
+                            "__nanosleep", "atomic*",     "ldmatrix*",  "stmatrix*",  "mma_*",       "setmaxnreg"};
 
 bool moves(const std::string& word) {
     return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view c) {
         return c.back() == '*' ? word.rfind(c.substr(0, c.size() - 1), 0) == 0 : word == c;
     });
 }
+
+constexpr int kMostRegisters = 255; ///< what a thread has where nothing is said
 
 bool in_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -157,10 +159,10 @@ private:
         if (s.kind == K::With) role(s, region);
     }
 
-    /// The registers of a role stand in its region, as a word of their own.
+    /// The registers of a role stand in its region, as a word of their own; all that there are need no word.
     void role(const Statement& s, Lines region) {
         for (const auto& k : s.node->items[0]->keywords)
-            if (k.name == "registers" && k.value->kind == Kind::Int) {
+            if (k.name == "registers" && k.value->kind == Kind::Int && k.value->integer != kMostRegisters) {
                 const std::string n = std::to_string(k.value->integer);
                 if (!replace_once(region, n, n)) say(s, "its region does not name " + n + " registers once");
             }
@@ -175,7 +177,8 @@ private:
         }
         if (s.kind == K::Kernel && !k.is_map()) {
             const std::string bounds = launch_bounds(resources(k));
-            if (!replace_once(region, bounds, bounds)) say(s, "its region does not say " + bounds);
+            if (names_bounds(region) && !replace_once(region, bounds, bounds))
+                say(s, "its region does not say " + bounds);
         }
         if (s.kind == K::Param && file_.analysis.of(s).scope->find(s.name)->type.form != Form::Tensor) {
             const Lines printed = print_region(s, file_.analysis).lines;

@@ -346,11 +346,22 @@ Expressions::Text Expressions::index(const Node& node, const Where& where) const
         if (at.empty()) fail("no_rule", "a staged column is a value where columns are", node.span);
         return {cell(node) + "(" + at.substr(1, at.size() - 2) + ")", kAtom, t.elem};
     }
-    if (whole.form != Form::Operand && whole.form != Form::Work)
+    if (whole.form != Form::Operand && whole.form != Form::Work && whole.form != Form::Tensor)
         fail("no_rule", "`" + syntax::print(node) + "` is no value", node.span);
+    const std::string read = element(node, where);
+    if (whole.form == Form::Tensor) return {"widen(*" + read + ")", kAtom, t.elem};
+    if (whole.form == Form::Work && whole.element != "f32" && whole.element != "i32")
+        return {"widen(" + read + ")", kAtom, t.elem};
+    return {read, kAtom, t.elem};
+}
+
+std::string Expressions::element(const Node& node, const Where& where) const {
+    const Type t = type(*node.items[0]);
     std::string at;
     for (const auto& i : parts(node.items[1])) at += (at.empty() ? "" : ", ") + tight(*i, Elem::Int, where, kAny);
-    return {object.text + "(" + at + ")", kAtom, t.elem};
+    const std::string method =
+        t.form == Form::Tensor ? ".element<" + (t.element == "f32" ? std::string("float") : t.element) + ">" : "";
+    return node.items[0]->text + method + "(" + at + ")";
 }
 
 std::string Expressions::cell(const Node& node) const {
@@ -369,7 +380,7 @@ std::string Expressions::cell(const Node& node) const {
     return out;
 }
 
-std::string Expressions::slice(const Node& node) const {
+std::string Expressions::slice(const Node& node, const std::string& method) const {
     if (node.kind != Kind::Subscript || node.items[0]->kind != Kind::Name)
         fail("no_rule", "`" + syntax::print(node) + "` is no slice of global memory", node.span);
     const Type t = type(*node.items[0]);
@@ -389,7 +400,7 @@ std::string Expressions::slice(const Node& node) const {
             at += print(*i.items[0], Elem::Int) + ", " + print(*i.items[1], Elem::Int);
         }
     }
-    return node.items[0]->text + (t.form == Form::Tensor ? ".rows(" : ".span(") + at + ")";
+    return node.items[0]->text + "." + method + "(" + at + ")";
 }
 
 } // namespace cubridge::ir::lower

@@ -29,8 +29,10 @@ public:
     std::string print(const syntax::Node& node, const Where& where = {}) const;
     /// A shared cell or a group of them: `Ks[s]`, `Qs`.
     std::string cell(const syntax::Node& node) const;
-    /// `K.rows(b, h / G, n * BN, (n + 1) * BN)` or `x0.span(...)`: a slice of global memory. Nothing else has a slice.
-    std::string slice(const syntax::Node& node) const;
+    /// An element of global memory: `x0(b, j)`, `T(b, j)`; of a tensor its address: `Q.element<elem>(b, h, i, d)`.
+    std::string element(const syntax::Node& node, const Where& where = {}) const;
+    /// `K.rows(b, h / G, n * BN, (n + 1) * BN)`: a slice of global memory by a method of its tensor.
+    std::string slice(const syntax::Node& node, const std::string& method) const;
 
     /// Calls that go over a row and are no elementwise operation: amax, sum, complete. Inner ones are not listed.
     std::vector<const syntax::Node*> reductions(const syntax::Node& node) const;

@@ -163,6 +163,7 @@ Type Expressions::index_type(const Node& node) const {
         out.columns = t.columns;
         return out;
     }
+    case Form::Tensor:
     case Form::Operand:
     case Form::Work: {
         if (at.size() != t.extents.size())

@@ -121,13 +121,13 @@ private:
     const Kernel* counterpart(const Kernel& t) const {
         for (const auto& e : expert_.program.kernels)
             if (e.is_map() == t.is_map() && e.name() == t.name()) return &e;
-        return nullptr;
+        return t.is_map() ? nullptr : expert_.program.main();
     }
 
     void kernel(const Kernel& t) {
         const Kernel* e = counterpart(t);
         if (e == nullptr && !t.is_map())
-            located(t.head[1], [&] { fail("no_rule", "the expert has no kernel of this name"); });
+            located(t.head[1], [&] { fail("no_rule", "the expert has no kernel with roles"); });
         for (const auto& s : t.head) {
             try {
                 head(s, t, e);
@@ -151,7 +151,9 @@ private:
                 if (x.kind == s.kind && (s.kind != K::Param || alignment_.equal(x, s))) same = &x;
         if (same != nullptr && alignment_.equal(*same, s)) return copied(*same, depth);
         if (s.kind == K::Constants) return constants(s, t, e);
-        if (s.kind == K::Kernel && e != nullptr) return bounds(s, t, *e);
+        if (s.kind == K::Kernel && e != nullptr) return opening(s, t, *e);
+        if (s.kind == K::Param)
+            if (const Statement* twin = tensor(s)) return printed(s, depth, "copied elsewhere", opening(*twin).cuda);
         if (s.kind == K::Decorator && e != nullptr) return printed(s, depth, "launch", opening(*same).cuda);
         printed(s, depth, print_region(s, facts_));
     }
@@ -169,11 +171,27 @@ private:
         printed(s, 1, "constants", region);
     }
 
-    void bounds(const Statement& s, const Kernel& t, const Kernel& e) {
+    /// A tensor of the attention under its name, whatever its extents: its CUDA has strides.
+    const Statement* tensor(const Statement& s) const {
+        const Type type = facts_.of(s).scope->find(s.name)->type;
+        if (type.form != Form::Tensor) return nullptr;
+        for (const auto& k : expert_.program.kernels)
+            if (const Statement* p = k.param(s.name)) {
+                const Type& t = expert_.analysis.of(*p).scope->find(s.name)->type;
+                if (t.element == type.element && t.extents.size() == type.extents.size()) return p;
+            }
+        return nullptr;
+    }
+
+    /// The opening of a kernel: its name, and its bounds where they are numbers.
+    void opening(const Statement& s, const Kernel& t, const Kernel& e) {
         Lines region = opening(e.head[1]).cuda;
-        if (!replace_once(region, launch_bounds(resources(e)), launch_bounds(resources(t))))
+        if (t.name() != e.name() && !replace_once(region, e.name(), t.name()))
+            located(s, [&] { fail("no_rule", "the expert's region does not name its kernel once"); });
+        if (names_bounds(region) && !replace_once(region, launch_bounds(resources(e)), launch_bounds(resources(t))))
             located(s, [&] { fail("no_rule", "the expert's region has no launch bounds as rules write them"); });
-        printed(s, 0, "launch bounds", region);
+        if (t.name() == e.name() && region == opening(e.head[1]).cuda) return copied(e.head[1], 0);
+        printed(s, 0, "kernel", region);
     }
 
     void block(const std::vector<Statement>& from, const std::vector<Statement>& to, int depth) {

@@ -27,11 +27,11 @@ Region param(const Statement& s, const Facts& f) {
     if (v.type.form == Form::Operand)
         return {"parameter",
                 {"const Operand<" + type + ", " + std::to_string(v.type.extents.size()) + "> " + s.name +
-                 "(args.operand[" + number + "]);"},
+                 "(args.operand[" + number + "], b);"},
                 {}};
     return {"parameter",
-            {std::string("const ") + c_name(v.type.elem) + " " + s.name + " = scalar<" + type + ">(args.operand[" +
-             number + "]);"},
+            {std::string("const ") + c_name(v.type.elem) + " " + s.name + " = Operand<" + type + ", 0>(args.operand[" +
+             number + "], b)();"},
             {}};
 }
 
@@ -58,6 +58,13 @@ std::string launch_bounds(const Resources& r) {
     return "__launch_bounds__(" + std::to_string(r.threads) + ", " + std::to_string(ctas) + ")";
 }
 
+bool names_bounds(const Lines& region) {
+    for (const auto& line : region)
+        if (const auto at = line.find("__launch_bounds__("); at != line.npos)
+            return line.find_first_of("0123456789", at) == at + std::string_view("__launch_bounds__(").size();
+    return false;
+}
+
 Lines constants_block(const Kernel& kernel, const cuir::Program& program) {
     std::string integers;
     Lines out;
@@ -82,24 +89,14 @@ Lines constants_block(const Kernel& kernel, const cuir::Program& program) {
             out.push_back(std::string("constexpr ") + c_name(t.elem) + " " + text + ";");
     }
     if (!integers.empty()) out.insert(out.begin(), integers + ";");
-    // Workspace tensors lie one after the other, each at a multiple of 256 bytes.
-    std::string offset = "0";
+    if (!program.storage.empty()) out.push_back("i64 workspace_end = 0;");
     for (const auto& s : program.storage) {
         const Node& call = *s.node->items.back();
-        const std::string name = s.node->items[0]->text, dtype = call.items[3]->text;
-        const auto type = dtype_from_short(dtype);
-        if (!type) fail("no_rule", "workspace has an element type of its own", call.span);
-        std::string extents, size;
         const auto shape = parts(call.items[2]);
-        for (const auto& axis : shape) {
-            const std::string text = x.print(*with_values(axis, values), Elem::Int);
-            extents += ", " + text;
-            size += (axis->kind == Kind::Name || axis->kind == Kind::Int ? text : "(" + text + ")") + " * ";
-        }
-        out.push_back("const Work<" + tag(dtype) + ", " + std::to_string(shape.size()) + "> " + name +
-                      "(args.workspace, " + offset + extents + ");");
-        const std::string bytes = "(1LL * " + size + std::to_string(size_in_bytes(*type)) + " + 255) / 256 * 256";
-        offset = offset == "0" ? bytes : offset + " + " + bytes;
+        std::string extents;
+        for (const auto& axis : shape) extents += ", " + x.print(*with_values(axis, values), Elem::Int);
+        out.push_back("const Work<" + tag(call.items[3]->text) + ", " + std::to_string(shape.size()) + "> " +
+                      s.node->items[0]->text + "(args.workspace, workspace_end" + extents + ");");
     }
     return out;
 }

@@ -49,12 +49,12 @@ std::string copy_async(const Node& call, const Facts& f, const Expressions& x) {
     if (call.items.size() != 3 || !call.keywords.empty() || !is_global(*call.items[1], *f.scope))
         fail("no_rule", "copy_async(slice of global memory, cell)", call.span);
     const Type to = x.type(call.items[2]->kind == Kind::Subscript ? *call.items[2]->items[0] : *call.items[2]);
-    const std::string from = x.slice(*call.items[1]), cell = x.cell(*call.items[2]);
-    if (to.form == Form::CellColumns && f.scope->find(call.items[1]->items[0]->text)->type.form != Form::Tensor)
-        return "copy_async(" + cell + ", " + from + ");";
-    if (to.form != Form::Cells || f.scope->find(call.items[1]->items[0]->text)->type.form != Form::Tensor)
-        fail("no_rule", "this memory is not copied to that storage", call.span);
-    return "copy_async(" + cell + ", " + from + ", " + rows_of(*call.items[1], *f.scope) + ");";
+    const std::string cell = x.cell(*call.items[2]);
+    const std::string from = x.slice(*call.items[1], to.form == Form::CellColumns ? "span" : "rows");
+    if (to.form == Form::CellColumns && x.type(*call.items[1]->items[0]).form != Form::Tensor)
+        return "copy_async<" + f.derived + ">(" + cell + ", " + from + ");";
+    if (to.form != Form::Cells) fail("no_rule", "this memory is not copied to that storage", call.span);
+    return "copy_async<" + f.derived + ">(" + cell + ", " + from + ", " + rows_of(*call.items[1], *f.scope) + ");";
 }
 
 } // namespace
@@ -72,12 +72,12 @@ bool print_move(const Node& call, const Statement& s, const Analysis& analysis, 
         const Type t = x.type(*call.items[1]);
         if (t.form != Form::Barrier || call.items[1]->kind != Kind::Name)
             fail("no_rule", "sync() is for a named barrier", call.span);
-        out = {"sync", {"bar_sync(" + call.items[1]->text + ", 32 * " + t.columns + ");"}, {}};
+        out = {"sync", {"bar_sync(" + call.items[1]->text + ", " + f.derived + ");"}, {}};
     } else if (name == "gemm") {
         out = {"gemm", {gemm(call, f, x)}, {}};
     } else if (name == "copy" && arguments == 2 && is_global(*call.items[2], *f.scope)) {
         out = {"copy",
-               {"copy(" + x.slice(*call.items[2]) + ", " + rows_of(*call.items[2], *f.scope) + ", " +
+               {"copy(" + x.slice(*call.items[2], "rows") + ", " + rows_of(*call.items[2], *f.scope) + ", " +
                 x.cell(*call.items[1]) + ");"},
                {}};
     } else {
@@ -94,17 +94,23 @@ Region print_store(const Node& target, const Node& value, const Facts& f) {
     const bool whole = at.size() == 1 && at[0]->kind == Kind::Slice && !at[0]->items[0] && !at[0]->items[1];
     if (is_global(target, *f.scope)) {
         const Type& t = f.scope->find(object.text)->type;
-        std::string text;
         if (at.back()->kind == Kind::Slice) {
-            if (value.kind != Kind::Name || !x.type(value).array() || t.form != Form::Tensor)
+            if (value.kind != Kind::Name || t.form == Form::Operand)
                 fail("no_rule", "a row or a tile is stored from a name", target.span);
-            return {"store",
-                    {"store_rows(" + x.slice(target) + ", " + rows_of(target, *f.scope) + ", " + value.text + ");"},
-                    {}};
+            const Type v = x.type(value);
+            const std::string element = t.element == "f32" ? "float" : t.element;
+            const std::string rest =
+                x.slice(target, "rows") + ", " + rows_of(target, *f.scope) + ", " + value.text + ");";
+            if (v.form == Form::Row) return {"store", {"store_rows<" + element + ", R>(" + rest}, {}};
+            if (v.form != Form::Tile) fail("no_rule", "a row or a tile is stored", value.span);
+            return {"store", {"store_tile<" + element + ", R, " + v.columns + ">(" + rest}, {}};
         }
-        if (t.form != Form::Work) fail("no_rule", "single elements are stored in workspace", target.span);
-        for (const auto& i : at) text += x.print(*i, Elem::Int) + ", ";
-        return {"store", {object.text + ".set(" + text + x.print(value, t.elem) + ");"}, {}};
+        if (t.form == Form::Operand) fail("no_rule", "an operand is never written", target.span);
+        x.type(target);
+        const std::string place = x.element(target), number = x.print(value, t.elem);
+        if (t.form == Form::Tensor) return {"store", {"narrow(" + place + ", " + number + ");"}, {}};
+        if (t.element == "f32" || t.element == "i32") return {"store", {place + " = " + number + ";"}, {}};
+        return {"store", {"narrow(&" + place + ", " + number + ");"}, {}};
     }
     if (!whole) fail("no_rule", "storage is written as a whole: x[:] = ...", target.span);
     const Type t = x.type(object);

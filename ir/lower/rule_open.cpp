@@ -48,20 +48,19 @@ Region bind(const Statement& s, const Facts& f) {
     const Node& call = *s.node->items[1];
     const auto targets = parts(s.node->items[0]);
     const auto is = [](const Node& n, const char* text) { return syntax::print(n) == text; };
-    if (targets.size() != 3 || call.items.size() != 4 || !is(*call.items[1], "B") || !is(*call.items[2], "Hq") ||
-        callee(*call.items[3]) != "cdiv" || !is(*call.items[3]->items[1], "Sq") || call.keywords.size() != 1 ||
-        call.keywords[0].name != "order" || call.keywords[0].value->kind != Kind::String)
+    if (targets.size() != 3 || call.items.size() != 4 || !is(*call.items[1], "B") || callee(*call.items[3]) != "cdiv" ||
+        !is(*call.items[3]->items[1], "Sq") || call.keywords.size() != 1 || call.keywords[0].name != "order" ||
+        call.keywords[0].value->kind != Kind::String)
         fail("no_rule", "for b, h, m in bind(B, Hq, cdiv(Sq, BM), order=...)", call.span);
     Region out{"loop", {}, {"}"}};
-    std::string names, declared;
-    for (const auto& r : f.results) {
-        names += r.name + ", ";
-        if (r.declares) declared += (declared.empty() ? "int " : ", ") + r.name;
-    }
-    if (!declared.empty()) out.lines.push_back(declared + ";");
+    for (std::size_t k = 0; k < 3; ++k) // the opening of the kernel declares them: operands are read of request b
+        if (f.results[k].name != std::string(1, "bhm"[k]))
+            fail("no_rule", "an item is b, h, m", s.node->items[0]->span);
     const Expressions x(*f.scope);
     out.lines.push_back("for (Items items(args, " + x.print(*call.items[3]->items[2], Elem::Int) + ", " +
-                        call.keywords[0].value->text + "); items.next(" + names + "Sq, Sk);) {");
+                        call.keywords[0].value->text +
+                        (is(*call.items[2], "Hq") ? "" : ", " + x.print(*call.items[2], Elem::Int)) +
+                        "); items.next(b, h, m, Sq, Sk);) {");
     return out;
 }
 
@@ -90,8 +89,9 @@ Region each(const Statement& s, const Facts& f) {
     for (std::size_t k = rank; k-- > 0;) {
         std::string extent = x.print(*call.items[k + 1], Elem::Int);
         if (call.items[k + 1]->kind != Kind::Name) extent = "(" + extent + ")";
-        indices.push_back("    const int " + targets[k]->text + " = (int)(" + rest + (k == 0 ? "" : " % " + extent) +
-                          ");");
+        const std::string name = targets[k]->text; // operands are read of request b, which the kernel declares
+        indices.push_back((name == "b" ? "    " : "    const int ") + name + " = (int)(" + rest +
+                          (k == 0 ? "" : " % " + extent) + ");");
         rest += " / " + extent;
     }
     out.lines.insert(out.lines.end(), indices.rbegin(), indices.rend());

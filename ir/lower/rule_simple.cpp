@@ -22,18 +22,16 @@ Region alloc(const Binding& b, const Node& call, const Expressions& x) {
     const std::string element = b.type.element == "f32" ? "float" : b.type.element == "i32" ? "int" : b.type.element;
     if (!b.declares) fail("no_rule", "storage is allocated once, where all its users see it", call.span);
     switch (b.type.form) {
-    case Form::Cells: {
-        const std::string rows = x.print(*shape[shape.size() - 2], Elem::Int);
+    case Form::Cells:
         return {"storage",
-                {"const Shared<" + element + ", " + x.print(*shape.back(), Elem::Int) + "> " + b.name + "(smem.take<" +
-                 element + ">(" + product(shape, shape.size() - 1, x) + ", " + x.print(*shape.back(), Elem::Int) +
-                 "), " + rows + ");"},
+                {"const Shared<" + element + ", " + product(shape, shape.size() - 2, x) + ", " +
+                 x.print(*shape[shape.size() - 2], Elem::Int) + ", " + x.print(*shape.back(), Elem::Int) + "> " +
+                 b.name + "(smem);"},
                 {}};
-    }
     case Form::CellColumns:
         return {"storage",
-                {"const SharedColumn<" + element + "> " + b.name + "(smem.take<" + element + ">(" +
-                 x.print(*shape[0], Elem::Int) + ", " + b.type.columns + "), " + b.type.columns + ");"},
+                {"const SharedColumn<" + element + ", " + x.print(*shape[0], Elem::Int) + ", " + b.type.columns + "> " +
+                 b.name + "(smem);"},
                 {}};
     default: return {"storage", {declaration(b.type, b.name) + ";"}, {}};
     }
@@ -129,7 +127,7 @@ Region assign(const Statement& s, const Analysis& analysis) {
         if (def != nullptr && !def->by_value) return call_def(*def, value, f.results, f);
         if (b.type.form == Form::Ranges) {
             if (def == nullptr || !b.constant) fail("no_rule", "key ranges come from a def, once", value.span);
-            return {"call", {"const auto " + b.name + " = " + x.print(value) + ";"}, {}};
+            return {"call", {"auto " + b.name + " = " + x.print(value) + ";"}, {}};
         }
         Region out{"elementwise", {}, {}};
         print_value(out.lines, x, b, value);
@@ -200,7 +198,7 @@ Region give_back(const Statement& s, const Analysis& analysis) {
             arguments += (t.form == Form::Scalar ? x.print(*value->items[k], t.elem) : value->items[k]->text) + ", ";
         }
         out.lines.push_back("return classify(" + x.print(*value->items[1], Elem::Int) +
-                            ", [&](int n, bool& some, bool& every) { " + value->items[2]->text + "(" + arguments +
+                            ", [=](int n, bool& some, bool& every) { " + value->items[2]->text + "(" + arguments +
                             "n, some, every); });");
         return out;
     }

@@ -32,6 +32,8 @@ Region print_store(const syntax::Node& target, const syntax::Node& value, const 
 Lines constants_block(const cuir::Kernel& kernel, const cuir::Program& program);
 /// "__launch_bounds__(128, 2)".
 std::string launch_bounds(const Resources& r);
+/// Whether a kernel's opening has its roles' numbers in it, or a name of the preamble that bounds every program.
+bool names_bounds(const Lines& region);
 
 /// `name = value`, elementwise, where the name has `type`. Declares it if `declares`.
 void print_value(Lines& out, Expressions& x, const Binding& target, const syntax::Node& value);

@@ -79,10 +79,10 @@ std::string declaration(const Type& t, const std::string& name, bool reference) 
     case Form::Row: return base + " " + array + "[ROWS]";
     case Form::Column: return base + " " + array + "[COLS(" + t.columns + ")]";
     case Form::Tile: return base + " " + array + "[TILE(" + t.columns + ")]";
-    case Form::Fragments: return "Fragment " + array + "[FRAGMENTS(" + t.columns + ")]";
+    case Form::Fragments: return "Fragment<elem> " + array + "[FRAGMENTS(" + t.columns + ")]";
     case Form::Rows: return std::string("const Rows") + (reference ? "& " : " ") + name;
     case Form::Cols: return std::string("const Cols") + (reference ? "& " : " ") + name;
-    case Form::Ranges: return "const auto& " + name;
+    case Form::Ranges: return "auto& " + name;
     default: return base + (reference ? "& " : " ") + name;
     }
 }
