@@ -40,6 +40,7 @@ struct Stretch {
                 trouble("shape", std::string(op.name) + " of " + describe(x[0]) + " and " + describe(x[count - 1]));
             rows = std::max(rows, a.rows);
             cols = std::max(cols, a.cols);
+            if (std::int64_t{rows} * cols > kElements) trouble("limit", "a tile of more than 2^18 elements");
         }
     }
 };

@@ -46,6 +46,7 @@ bool Cta::truth(const Expr& e, Thread& t) {
 std::int64_t Cta::integer(const Expr& e, Thread& t) {
     const Value v = eval(e, t);
     if (!v.is_integer()) trouble("type", "an integer is needed here, not " + describe(v));
+    if (v.index > kIntegers || v.index < -kIntegers) trouble("range", "an integer beyond 2^53");
     return v.index;
 }
 
@@ -150,7 +151,10 @@ Ref<Ranges> Cta::ranges(const Value& v) {
         if (item.tag != Tag::Tuple || item.items().size() != 3 || !item.items()[0].is_integer() ||
             !item.items()[1].is_integer() || !item.items()[2].is_integer())
             trouble("type", "a key range is (begin, end, masked)");
-        out->list.push_back({item.items()[0].index, item.items()[1].index, item.items()[2].index != 0});
+        const auto begin = item.items()[0].index, end = item.items()[1].index;
+        if (std::max({begin, end, begin < 0 ? ~begin : 0, end < 0 ? ~end : 0}) > kIntegers)
+            trouble("range", "an integer beyond 2^53");
+        out->list.push_back({begin, end, item.items()[2].index != 0});
     }
     return out;
 }
@@ -263,6 +267,7 @@ Value Cta::make(const Expr& e, Thread& t) {
         b.leading.pop_back();
         b.rows = b.leading.back();
         b.leading.pop_back();
+        if (std::int64_t{b.rows} * b.cols > kElements) trouble("limit", "a cell of more than 2^18 elements");
         b.cells.resize(static_cast<std::size_t>(b.cells_below(0)));
         for (std::size_t k = 0; k < buffers_.size(); ++k) // an agent that comes here again gets the same registers
             if (b.owner >= 0 && buffers_[k].owner == b.owner && buffers_[k].name == b.name)
@@ -412,6 +417,7 @@ Value Cta::gather(int number, const std::vector<Value>& index) {
             trouble("shape", "the indices do not fit together");
         rows = std::max(rows, a.rows);
         cols = std::max(cols, a.cols);
+        if (std::int64_t{rows} * cols > kElements) trouble("limit", "a tile of more than 2^18 elements");
     }
     const auto get = [&](int r, int c) {
         std::int64_t at = 0;

@@ -7,12 +7,12 @@
 namespace cubridge::ir::cuir {
 namespace {
 
-constexpr std::int64_t kElements = std::int64_t{1} << 26; // of one tensor
+constexpr std::int64_t kTensor = std::int64_t{1} << 26; // elements
 
 std::int64_t product_of(const std::vector<std::int64_t>& shape) {
     std::int64_t n = 1;
     for (const auto e : shape) {
-        if (e < 0 || (e != 0 && n > kElements / e)) trouble("limit", "a tensor has more than 2^26 elements");
+        if (e < 0 || (e != 0 && n > kTensor / e)) trouble("limit", "a tensor has more than 2^26 elements");
         n *= e;
     }
     return n;

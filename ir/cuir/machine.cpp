@@ -1,6 +1,7 @@
 // Agents and their schedule. SPDX-License-Identifier: Apache-2.0
 #include "ir/cuir/machine.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace cubridge::ir::cuir {
@@ -93,6 +94,8 @@ void Cta::bind_parameters() {
                 set(p.slot, Value::handle(Tag::Tensor, static_cast<std::int64_t>(k)));
             } else {
                 const double x = tensor.input[0];
+                if (!is_float(p.type) && !(std::fabs(x) <= static_cast<double>(kIntegers)))
+                    trouble("static", "the run gives `" + p.name + "` no integer");
                 set(p.slot, is_float(p.type)        ? Value::number(x)
                             : p.type == DType::Bool ? Value::boolean(x != 0)
                                                     : Value::integer(static_cast<std::int64_t>(x)));

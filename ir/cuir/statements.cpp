@@ -124,9 +124,10 @@ Iteration Cta::begin(const Expr& e, Thread& t) {
         it.stop = 1;
         for (std::size_t k = draw ? 1 : 0; k < e.args.size(); ++k) {
             it.extents.push_back(std::max<std::int64_t>(integer(*e.args[k], t), 0));
+            if (it.extents.back() > launch_.run.steps || it.stop > launch_.run.steps)
+                trouble("limit", "more work items than steps");
             it.stop *= it.extents.back();
         }
-        if (it.stop > launch_.run.steps) trouble("limit", "more work items than steps");
         if (e.builtin == Builtin::Each) break;
         if (it.extents.size() != 3) trouble("static", "work items are of batches, heads and tiles of rows");
         it.heaviest_first = e.slot == 1;

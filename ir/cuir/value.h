@@ -85,6 +85,9 @@ struct Ranges final : Object {
     std::pair<std::int64_t, bool> pick(std::int64_t k) const; ///< 0 <= k < length()
 };
 
+constexpr int kElements = 1 << 18;                        ///< of one array; more is a trouble of kind "limit"
+constexpr std::int64_t kIntegers = std::int64_t{1} << 53; ///< positions and counts are below it
+
 struct Value {
     enum class Tag : std::uint8_t {
         None, ///< a name without a value

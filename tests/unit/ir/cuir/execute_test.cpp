@@ -89,6 +89,28 @@ TEST(ExecuteTest, RealConstants) {
     }
 }
 
+/// Edits as transfer makes them: the checker takes them for what they are.
+TEST(ExecuteTest, VariantsPassTheCheckerAndRun) {
+    const auto text = load("pingpong.py");
+    auto capped = replace_line(text, "unit =", 0, "unit = 1.0");
+    capped = replace_line(capped, "G = ", 0, "G, squeeze, stretch = Hq // Hk, scale / scale, scale * LOG2E");
+    capped = replace_line(capped, "x = S", 0, "x = tanh_approx(S * squeeze) * stretch");
+    auto biased = replace_line(text, "x = S", 0, "x = S + f32(j - i) * exp2(-2.0 * f32(h + 1) / f32(Hq)) / scale");
+    auto causal = replace_line(text, "x = where(", 0, "x = where((j < Sk) & (j <= i), x, -inf)");
+    causal = replace_line(causal, "whole = ", 0, "whole = clamp(i0 + 1, 0, Sk) // BN");
+    auto base_two = replace_line(text, "unit =", 0, "unit = scale * 0.6931471805599453 * LOG2E");
+    base_two = replace_line(base_two, "lse = ", 0, "lse = where(total > 0.0, row_max * unit + log2(total), -inf)");
+    auto sunk = replace_line(text, "total = ", 0, "total = complete(row_sum) + exp2(scale * LOG2E - row_max * unit)");
+    for (const auto& program : {capped, biased, causal, base_two, sunk}) {
+        const auto found = check(parse(program));
+        EXPECT_TRUE(found.empty()) << found[0].text();
+        for (const auto& run : schedules(run_of(kCases[1], {9, 14, 4, 2}, 2), kCases[1].roles, 1)) {
+            const auto out = execute(parse(program), run);
+            EXPECT_TRUE(out.findings.empty()) << out.findings[0].text();
+        }
+    }
+}
+
 TEST(ExecuteTest, TheStepLimitEndsARun) {
     auto run = run_of(kCases[0], {17, 17}, 1);
     run.steps = 100;
