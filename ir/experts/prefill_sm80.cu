@@ -81,6 +81,12 @@ template <class T, int N> struct Operand { // of the variant; an index out of ra
         ((at += axis(k++, index)), ...);
         return (V)widen(((const T*)o.data)[at]);
     }
+    template <class... I> MEMBER Slice span(I... index) const { // indices, then first and end along the last axis
+        const int at[] = {index...};
+        i64 from = begin();
+        UNROLL for (int k = 0; k < N - 1; ++k) from += axis(k, at[k]);
+        return {(void*)o.data, from, o.stride[N - 1], at[N - 1], (int)min((i64)at[N], o.size[N - 1])};
+    }
     MEMBER Slice rows(int b, int h, int first, int end) const { return {(void*)o.data, begin() + axis(0, b) + axis(1, h), o.stride[2], first, end}; }
 };
 template <class T, int N> struct Work { // of this launch, row major; `end` goes past it
@@ -108,7 +114,7 @@ template <class T, int N, int H, int C> struct Shared : Cell<T, N * H, C> {
 template <class T, int N, int C> struct SharedColumn { // column vectors, one a cell
     u32 base;
     MEMBER explicit SharedColumn(Smem& smem) : base(smem.take(N * C * sizeof(T))) {}
-    struct Vector { u32 at; MEMBER T operator()(int c) const { T x; const u32 a = at + (8 * (c / 2) + c % 2 + 2 * (lane_id() & 3)) * 4; asm volatile("ld.shared.b32 %0, [%1];" : "=r"((u32&)x) : "r"(a)); return x; } };
+    struct Vector { typedef T type; static constexpr int kColumns = C; u32 at; MEMBER T operator()(int c) const { T x; const u32 a = at + (8 * (c / 2) + c % 2 + 2 * (lane_id() & 3)) * 4; asm volatile("ld.shared.b32 %0, [%1];" : "=r"((u32&)x) : "r"(a)); return x; } };
     MEMBER Vector operator[](int k) const { return {base + k * C * (u32)sizeof(T)}; }
 };
 template <class T, int H, int C> struct Transposed { Cell<T, H, C> of; };
@@ -136,8 +142,15 @@ template <int THREADS, class T, int H, int C> FN void copy_async(const Cell<T, H
     }
     commit_copies();
 }
-template <int THREADS, class T, int N, int C, class F> FN void copy_async(const typename SharedColumn<T, N, C>::Vector& to, const F& element) {
-    for (int c = threadIdx.x; c < C; c += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(to.at + 4 * c), "r"(element(c)) : "memory");
+template <int THREADS, class V> FN void copy_async(const V& to, const Slice& from) { // of a column vector
+    typedef typename V::type T;
+    static_assert(sizeof(T) == 4, "4 bytes at a time");
+    for (int c = threadIdx.x; c < V::kColumns; c += THREADS) {
+        const bool there = from.first + c < from.end;
+        const T* const p = (const T*)from.data + from.at + (there ? (from.first + c) * from.row : 0);
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to.at + 4 * c), "l"(p), "r"(there ? 4 : 0) : "memory");
+    }
+    commit_copies();
 }
 template <class T, int H, int C> FN void copy(const Slice& to, int limit, const Cell<T, H, C>& from) { // by one warp
     constexpr int kChunks = C / 8;
@@ -169,7 +182,7 @@ template <class T, int R, int C, int N> FN void store_tile(const Slice& to, int 
         T* const p = (T*)to.data + to.at + row * to.row + (lane & 3) * 2;
         UNROLL for (int n = 0; n < C / 8; ++n) {
             const int e = (n * MT + r / 2) * 4 + r % 2 * 2;
-            if (sizeof(T) == 2)
+            if constexpr (sizeof(T) == 2)
                 *(u32*)(p + 8 * n) = pack2<T>(x[e], x[e + 1]);
             else
                 narrow(p + 8 * n, x[e]), narrow(p + 8 * n + 1, x[e + 1]);
@@ -216,12 +229,14 @@ template <int PITCH> struct Lines {
     MEMBER u32 operator()(int rows, int pair) const { return (at ^ ((pair & 3) << 5)) + (pair >> 2) * 128 + rows * PITCH; }
 };
 template <class T> FN void mma(float* c, const u32 (&a)[4], u32 b0, u32 b1);
-#define MMA(T, NAME) \
-    template <> MEMBER void mma<T>(float* c, const u32 (&a)[4], u32 b0, u32 b1) { \
-        asm("mma.sync.aligned.m16n8k16.row.col.f32." NAME "." NAME ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1)); }
-MMA(bf16, "bf16")
-MMA(f16, "f16")
+template <> MEMBER void mma<bf16>(float* c, const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+template <> MEMBER void mma<f16>(float* c, const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
 template <class T, int N, int M> FN void pack(Fragment<T> (&P)[M], const float (&x)[N]) {
     static_assert(N == 2 * M, "a fragment holds two weights");
     UNROLL for (int k = 0; k < M; ++k) P[k].bits = pack2<T>(x[2 * k], x[2 * k + 1]);

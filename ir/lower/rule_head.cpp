@@ -111,7 +111,8 @@ Region print_head(const Statement& s, const Analysis& analysis) {
                 {"extern \"C\" __global__ void __launch_bounds__(256) " + s.name +
                      "(const __grid_constant__ cb_args args) {",
                  "    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q, Sk = "
-                 "args.max_kv;"},
+                 "args.max_kv;",
+                 "    int b = 0;"},
                 {"}"}};
     case K::Param: return param(s, f);
     default: fail("no_rule", "no rule prints this line of a kernel's head");

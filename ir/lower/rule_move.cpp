@@ -15,6 +15,7 @@ std::string rows_of(const Node& slice, const Scope& scope) {
     const Type& t = scope.find(slice.items[0]->text)->type;
     const auto axes = parts(slice.items[1]);
     if (axes.size() > t.extents.size()) fail("no_rule", "more indices than the tensor has axes", slice.span);
+    if (t.form == Form::Operand) return slice.items[0]->text + ".size(" + std::to_string(axes.size() - 1) + ")";
     return t.extents[axes.size() - 1];
 }
 
@@ -51,7 +52,8 @@ std::string copy_async(const Node& call, const Facts& f, const Expressions& x) {
     const Type to = x.type(call.items[2]->kind == Kind::Subscript ? *call.items[2]->items[0] : *call.items[2]);
     const std::string cell = x.cell(*call.items[2]);
     const std::string from = x.slice(*call.items[1], to.form == Form::CellColumns ? "span" : "rows");
-    if (to.form == Form::CellColumns && x.type(*call.items[1]->items[0]).form != Form::Tensor)
+    if (to.form == Form::CellColumns && x.type(*call.items[1]->items[0]).form == Form::Operand &&
+        x.type(*call.items[1]->items[0]).element == to.element)
         return "copy_async<" + f.derived + ">(" + cell + ", " + from + ");";
     if (to.form != Form::Cells) fail("no_rule", "this memory is not copied to that storage", call.span);
     return "copy_async<" + f.derived + ">(" + cell + ", " + from + ", " + rows_of(*call.items[1], *f.scope) + ");";

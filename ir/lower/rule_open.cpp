@@ -75,7 +75,7 @@ Region each(const Statement& s, const Facts& f) {
     Region out{"loop", {}, {"}"}};
     std::string count;
     std::vector<std::string> taken = names_in(call);
-    for (const auto& t : targets) taken.push_back(t->text);
+    for (const auto& [name, variable] : f.scope->variables) taken.push_back(name);
     const std::string at = fresh("at", taken);
     for (std::size_t k = 0; k < rank; ++k) {
         std::string extent = x.print(*call.items[k + 1], Elem::Int);

@@ -1,4 +1,4 @@
-// The file in margin form that the tests of lowering edit. SPDX-License-Identifier: Apache-2.0
+// The expert whose margin the tests of lowering edit. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "ir/lower/lower.h"
 #include <fstream>
@@ -17,7 +17,7 @@ inline std::string read_file(const std::string& path) {
 }
 
 inline const std::string& expert_text() {
-    static const std::string text = read_file("tests/corpus/lower/expert.cu");
+    static const std::string text = read_file("ir/experts/prefill_sm80.cu");
     return text;
 }
 

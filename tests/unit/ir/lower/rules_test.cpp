@@ -152,7 +152,7 @@ TEST(RulesTest, KeyRangesByClosedFormAndByClass) {
     EXPECT_EQ(region(r, "def tile_class"),
               "auto tile_class = [&](int b, int h, int i0, int i1, int n, bool& result0, bool& result1) {");
     EXPECT_EQ(region(r, "return n * BN"), "result0 = n * BN < i1;\nresult1 = (n + 1) * BN <= min(i0 + 1, Sk);");
-    EXPECT_EQ(region(r, "return classify"), "return classify(cdiv(Sk, BN), [&](int n, bool& some, bool& every) { "
+    EXPECT_EQ(region(r, "return classify"), "return classify(cdiv(Sk, BN), [=](int n, bool& some, bool& every) { "
                                             "tile_class(b, h, i0, i1, n, some, every); });");
     EXPECT_TRUE(read_back(expert_text(), r->cuda, *cuir::read(text)).empty());
 }
@@ -202,19 +202,21 @@ def least(
 //| def ids(
 extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb_args args) {
     const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q, Sk = args.max_kv;
+    int b = 0;
 //|     x0: i32[N],
-    const Operand<int, 1> x0(args.operand[0]);
+    const Operand<int, 1> x0(args.operand[0], b);
 //|     x1: f16[B, Sk],
-    const Operand<f16, 2> x1(args.operand[1]);
+    const Operand<f16, 2> x1(args.operand[1], b);
 //|     x2: i64,
-    const int x2 = scalar<i64>(args.operand[2]);
+    const int x2 = Operand<i64, 0>(args.operand[2], b)();
 //|     *, C0=4):
     constexpr int C0 = 4;
-    const Work<int, 2> T(args.workspace, 0, B, Sk);
-    const Work<float, 2> U(args.workspace, (1LL * B * Sk * 4 + 255) / 256 * 256, cdiv(Sk, 64), 2);
+    i64 workspace_end = 0;
+    const Work<int, 2> T(args.workspace, workspace_end, B, Sk);
+    const Work<float, 2> U(args.workspace, workspace_end, cdiv(Sk, 64), 2);
 //|     for b, j in each(B, Sk):
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < (long long)B * Sk; at += (long long)gridDim.x * blockDim.x) {
-        const int b = (int)(at / Sk);
+        b = (int)(at / Sk);
         const int j = (int)(at % Sk);
 //|         count = 0
         int count = 0;
@@ -231,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb
 //|             # end
         }
 //|         T[b, j] = count
-        T.set(b, j, count);
+        T(b, j) = count;
 //|         # end
     }
 //|     # end
@@ -241,8 +243,8 @@ extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb
 )cu";
     EXPECT_NE(r->cuda.find(expected), std::string::npos) << r->cuda.substr(r->cuda.find("//| T = "), 4000);
     EXPECT_EQ(region(r, "low = minimum"), "low = fminf(low, x1(0, n * 2 + r));");
-    EXPECT_EQ(region(r, "U[n, 1]"), "U.set(n, 1, (float)T(0, n));");
-    EXPECT_NE(region(r, "*, BM").find("const Work<int, 2> T(args.workspace, 0, B, Sk);"), std::string::npos);
+    EXPECT_EQ(region(r, "U[n, 1]"), "U(n, 1) = (float)T(0, n);");
+    EXPECT_NE(region(r, "*, BM").find("const Work<int, 2> T(args.workspace, workspace_end, B, Sk);"), std::string::npos);
     EXPECT_EQ(
         region(r, "x = where(T"),
         "float x[TILE(BN)];\nEACH(e, x) x[e] = T(b, j[CID(e)]) == T(b, i[ROW(e)]) ? S[e] + x1(b, j[CID(e)]) : -INF;");
