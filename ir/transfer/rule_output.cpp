@@ -50,24 +50,10 @@ void expression(Work& w) {
         pool.load(kOutput, Type::Real, {pool.index(axis::b), pool.index(axis::h), pool.index(axis::i), d});
     if (w.launch.v.out == plain) return;
     const Places& at = w.at;
-    Spot spot =
-        last(w.role(), [&](const Statement& s) { return base(target_of(s)) == at.acc && reads(value_of(s), at.inv); });
-    if (!spot) { // pointwise weights have no such statement
-        spot = last(w.role(),
-                    [&](const Statement& s) { return !names_in(s.node).empty() && line_of(s).rfind("gemm", 0) == 0; });
-        // after the loop that the GEMM is in
-        const Spot loop = last(w.role(), [&](const Statement& s) {
-            return s.kind == Statement::Kind::For &&
-                   first(const_cast<Statement&>(s).body,
-                         [&](const Statement& t) { return line_of(t) == line_of(*spot); }) &&
-                   line_of(s).find("bind(") == std::string::npos;
-        });
-        spot = loop ? loop : spot;
-    }
     Local local(w, Local::Where::Role);
     auto& writer = local.writer;
     const Expr e = by_exp2(pool, w.launch.v.out);
-    const auto needs = [&](int axis) { return contains(e, [&](Expr x) { return x == pool.index(axis) && true; }); };
+    const auto needs = [&](int axis) { return contains(e, [&](Expr x) { return x == pool.index(axis); }); };
     // positions that are read beside those of the accumulator itself
     const bool other = contains(e, [&](Expr x) {
         return x->kind != ir::Kind::Load || x->number < kOutput || x->number >= kLse
@@ -107,6 +93,20 @@ void expression(Work& w) {
         return name(sum);
     };
     const std::string value = text(writer.write(e));
+    Spot spot =
+        last(w.role(), [&](const Statement& s) { return base(target_of(s)) == at.acc && reads(value_of(s), at.inv); });
+    if (!spot) { // pointwise weights have no such statement
+        spot = last(w.role(),
+                    [&](const Statement& s) { return !names_in(s.node).empty() && line_of(s).rfind("gemm", 0) == 0; });
+        // after the loop that the GEMM is in
+        const Spot loop = last(w.role(), [&](const Statement& s) {
+            return s.kind == Statement::Kind::For &&
+                   first(const_cast<Statement&>(s).body,
+                         [&](const Statement& t) { return line_of(t) == line_of(*spot); }) &&
+                   line_of(s).find("bind(") == std::string::npos;
+        });
+        spot = loop ? loop : spot;
+    }
     std::size_t k = spot.at + 1;
     for (const auto& s : local.made) w.insert({spot.block, k++}, s);
     w.insert({spot.block, k}, at.acc + "[:] = " + value);

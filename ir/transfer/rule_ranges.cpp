@@ -88,7 +88,7 @@ public:
         std::vector<std::string> variables;
         Nodes extents, all;
         const auto over = [&](int axis, const char* variable, const NodePtr& extent) {
-            if ((t.value->free & index_bit(axis)) == 0) return;
+            if ((t.value->free & index_bit(axis)) == 0 && axis != axis::b) return;
             variables.emplace_back(variable);
             extents.push_back(extent);
             all.push_back(extent);
@@ -145,6 +145,7 @@ void Ranges::classified(const mask::Analysis& a) {
         const auto t = static_cast<std::size_t>(e->number - mask::kTable) / 2;
         if (tables.count(t) == 0) tables[t] = Bounds(w_).of(a.tables.at(t));
         Nodes index;
+        if ((a.tables[t].value->free & index_bit(axis::b)) == 0) index.push_back(name(at.tile_params[0]));
         for (std::size_t k = 0; k + 1 < e->args.size(); ++k) index.push_back(local_.writer.write(e->args[k]));
         const bool column = e->args.back()->number == mask::tile::j0;
         index.push_back(column ? name(n) : binary("//", name(at.tile_params[2]), name("BM")));

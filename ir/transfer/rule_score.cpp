@@ -270,7 +270,8 @@ void score(Work& w) {
         w.applied("pointwise weights");
         return;
     }
-    if (const auto l = rules.linear(e); l && l->rest == pool.real(0) && positive(l->factor)) {
+    if (const auto l = rules.linear(e);
+        l && l->rest == pool.real(0) && positive(l->factor) && local.writer.level(l->factor) == Level::Kernel) {
         const std::string line = w.at.unit + " = " + text(local.writer.make(scaled(pool, l->factor, log2e(pool))));
         if (line == line_of(*unit)) return;
         w.replace(unit, line);

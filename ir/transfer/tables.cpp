@@ -224,7 +224,8 @@ Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem) {
     Nodes extents;
     std::vector<Expr> at;
     const auto over = [&](int axis, const std::string& variable, const NodePtr& extent) {
-        if (!depends(body, axis)) return false;
+        // lengths are a request's own, and so may operands be
+        if (!depends(body, axis) && axis != axis::b) return false;
         variables.push_back(variable);
         extents.push_back(extent);
         at.push_back(pool.index(axis));
@@ -242,11 +243,6 @@ Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem) {
         entry = pool.substitute(body, shift);
         map.writer.index[place::entry] = name("t");
         at.back() = pool.add(at.back(), pool.dim(dims::Sq));
-    }
-    if (variables.empty()) { // one number a launch
-        variables.push_back("t");
-        extents.push_back(small(1));
-        at.push_back(pool.integer(0));
     }
     const int n = launch.allocate(stem, extents, body->type == Type::Int ? DType::I32 : DType::F32);
     std::string list;

@@ -225,20 +225,57 @@ void Work::erase(const Spot& spot) {
     spot.block->erase(spot.block->begin() + static_cast<std::ptrdiff_t>(spot.at));
 }
 
-void Work::add_to_prelude(const std::string& text) {
-    // after what was added before, after the unit of scores, or where storage begins
-    const auto added = [&](const Statement& s) {
+namespace {
+
+/// The last statement that assigns one of those names alone.
+Spot last_of(std::vector<Statement>& block, const std::map<Expr, std::string>& names) {
+    return last(block, [&](const Statement& s) {
         const auto r = results_of(s);
         return r.size() == 1 &&
-               std::any_of(prelude.begin(), prelude.end(), [&](const auto& p) { return p.second == r[0]; });
-    };
-    Spot s = last(kernel.body, added);
+               std::any_of(names.begin(), names.end(), [&](const auto& n) { return n.second == r[0]; });
+    });
+}
+
+} // namespace
+
+void Work::add_to_prelude(const std::string& text) {
+    // after what was added before, after the unit of scores, or where storage begins
+    Spot s = last_of(kernel.body, prelude);
     if (!s) s = last(kernel.body, [&](const Statement& t) { return assigns(t, at.unit); });
     if (s) return insert_after(s, text);
     insert(first(kernel.body, [](const Statement& t) { return calls(t, "alloc"); }), text);
 }
 
-Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, work.uses), work_(work) {
+void Work::add_to_item(const std::string& text) {
+    Spot s = last_of(role(), items);
+    if (!s) s = first(role(), [&](const Statement& t) { return assigns(t, at.first_row); });
+    insert_after(s, text);
+}
+
+void Work::pass(const std::string& name) {
+    const Spot d = def(at.attend);
+    auto node = std::make_shared<syntax::Node>(*d->node);
+    syntax::Param p;
+    p.name = name;
+    node->params.push_back(std::move(p));
+    d->node = node;
+    const auto visit = [&](auto&& self, std::vector<Statement>& block) -> void {
+        for (auto& s : block) {
+            const auto c = call_of(s);
+            if (c && c->items[0]->text == at.attend) {
+                auto more = std::make_shared<syntax::Node>(*c);
+                more->items.push_back(transfer::name(name));
+                auto assign = std::make_shared<syntax::Node>(*s.node);
+                assign->items.back() = more;
+                s.node = assign;
+            }
+            self(self, s.body);
+        }
+    };
+    visit(visit, kernel.body);
+}
+
+Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, work.uses), work_(work), where_(where) {
     const Places& at = work.at;
     auto& index = writer.index;
     std::string h = at.h;
@@ -271,8 +308,8 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
         return nullptr;
     };
     writer.named = [this](Expr e) -> NodePtr {
-        const auto it = names_.find(e);
-        return it == names_.end() ? nullptr : name(it->second);
+        if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
+        return work_.items.count(e) == 0 || where_ == Where::Tiles || !writer.hoist ? nullptr : of_item(e);
     };
     if (where != Where::Tiles) writer.hoist = [this](Expr e, Level level) { return hoist(e, level); };
 }
@@ -287,15 +324,26 @@ NodePtr Local::hoist(Expr e, Level level) {
         return name(n);
     }
     if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
+    if (level == Level::Scalar) return of_item(e);
     const NodePtr value = writer.make(e);
-    const char* stem = level == Level::Scalar   ? "factor"
-                       : level == Level::Row    ? "row"
-                       : level == Level::Column ? "column"
-                                                : "part";
+    const char* stem = level == Level::Row ? "row" : level == Level::Column ? "column" : "part";
     const std::string n = work_.launch.fresh(stem);
     made.push_back(n + " = " + text(value));
     names_.emplace(e, n);
     return name(n);
+}
+
+NodePtr Local::of_item(Expr e) {
+    auto it = work_.items.find(e);
+    if (it == work_.items.end()) {
+        Local role(work_, Where::Role);
+        const std::string value = text(role.writer.make(e));
+        const std::string n = work_.launch.fresh(e->type == Type::Int ? "limit" : "factor");
+        work_.add_to_item(n + " = " + value);
+        it = work_.items.emplace(e, n).first;
+    }
+    if (where_ == Where::Attend && work_.passed.insert(e).second) work_.pass(it->second);
+    return name(it->second);
 }
 
 } // namespace cubridge::ir::transfer

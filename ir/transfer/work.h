@@ -52,7 +52,9 @@ struct Work {
     NodePtr keys;                         ///< extent of j
     NodePtr kv;                           ///< h // G in the role
     Expr row_shift = nullptr; ///< Real over b, h, i in units of log2: left out of the scores, owed to the LSE
-    std::map<Expr, std::string> prelude; ///< names of values that nothing but the launch decides
+    std::map<Expr, std::string> prelude; ///< names of values that the kernel's constants decide
+    std::map<Expr, std::string> items;   ///< of values of a work item: statements of the role
+    std::set<Expr> passed;               ///< those of them that are parameters of attend
 
     std::vector<cuir::Statement>& attend();
     std::vector<cuir::Statement>& key_tiles();
@@ -64,11 +66,15 @@ struct Work {
     void replace(const Spot& spot, const std::string& text);
     void erase(const Spot& spot);
     void add_to_prelude(const std::string& text);
+    /// After the work item's first row is known.
+    void add_to_item(const std::string& text);
+    /// A value of the role becomes a parameter of attend.
+    void pass(const std::string& name);
     void applied(const std::string& rule) { launch.applied(rule); }
 };
 
-/// A writer of expressions inside a block of a kernel. Statements that it makes are collected by level; what only the
-/// launch decides goes to the prelude at once.
+/// A writer of expressions inside a block of a kernel. Statements for rows, columns and tiles are collected; what the
+/// kernel's constants or the work item decide goes to the prelude or the role at once: Spots are found after writing.
 class Local {
 public:
     enum class Where { Attend, Tiles, Role };
@@ -79,7 +85,9 @@ public:
 
 private:
     NodePtr hoist(Expr e, Level level);
+    NodePtr of_item(Expr e);
     Work& work_;
+    Where where_;
     std::map<Expr, std::string> names_;
 };
 

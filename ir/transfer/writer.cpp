@@ -40,11 +40,17 @@ Level Writer::level(Expr e) {
     if (e->kind == Kind::Index) {
         const int n = e->number;
         out = n == axis::i ? Level::Row : n == axis::j || n == axis::d ? Level::Column : Level::Scalar;
+    } else if (e->kind == Kind::Dim) { // lengths are those of the request
+        const bool fixed = e->number <= dims::Hk || e->number == dims::D || e->number == dims::Dv;
+        out = fixed && e->number != dims::Sq && e->number != dims::Sk ? Level::Kernel : Level::Scalar;
+    } else if (e->kind == Kind::Arg) { // a request may have a copy of its own
+        out = e->number == kLog2e ? Level::Kernel : Level::Scalar;
     } else if (e->kind == Kind::Load && e->number >= kScore && e->number < kLse) {
         out = Level::Tile;
     } else if (e->kind == Kind::Load && e->number >= kLse && e->number < kLog2e) {
         out = Level::Row;
     } else {
+        if (e->kind == Kind::Load && e->number != kReal) out = Level::Scalar;
         for (const Expr a : e->args) out = join(out, level(a));
     }
     levels_.emplace(e, out);

@@ -22,7 +22,7 @@ def attention(
         least = clamp(i0 - x0, 0, Sk)
         high = maximum(cdiv(some, BN), least // BN)
         every = clamp(i0 + 1, 0, Sk)
-        first = clamp(cdiv(clamp(i1 - (x0 + 1), 0, Sk), BN), least // BN, high)
+        first = clamp(cdiv(clamp(i1 - x0 - 1, 0, Sk), BN), least // BN, high)
         last = clamp(every // BN, first, high)
         return [(last, high, True), (first, last, False), (least // BN, first, True)]
 

@@ -11,9 +11,8 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = 1.0                                              # a score times unit is a power of two
-    scale = 2.0 * x0 * LOG2E
-    scale1 = 2.0 * LOG2E / (sqrt(D) * x0)
-    scale2 = x0 * LOG2E
+    scale = LOG2E * 2.0
+    scale1 = 2.0 * LOG2E / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -23,9 +22,9 @@ def attention(
         whole = Sk // BN
         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = scale2 - scale / (exp2(S * scale1) + 1.0)
+        x = factor2 - factor / (exp2(S * factor1) + 1.0)
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))
@@ -41,6 +40,9 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            factor = x0 * scale
+            factor1 = scale1 / x0
+            factor2 = x0 * LOG2E
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
@@ -59,7 +61,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

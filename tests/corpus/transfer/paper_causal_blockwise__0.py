@@ -1,36 +1,36 @@
 # mask
 # key ranges: classes of tiles, by tables
 # no LSE
-least = alloc(workspace, (Sq,), i32)
-most = alloc(workspace, (Sq,), i32)
-least1 = alloc(workspace, (Sk,), i32)
-most1 = alloc(workspace, (Sk,), i32)
+least = alloc(workspace, (B, Sq), i32)
+most = alloc(workspace, (B, Sq), i32)
+least1 = alloc(workspace, (B, Sk), i32)
+most1 = alloc(workspace, (B, Sk), i32)
 
 @map
 def bound_tiles(
     x0: i32[_],
     *, BM=128):
-    for n in each(cdiv(Sq, BM)):
+    for b, n in each(B, cdiv(Sq, BM)):
         low = x0[n * BM]
         high = low
         for r in range(BM):
             low = minimum(low, x0[minimum(n * BM + r, Sq - 1)])
             high = maximum(high, x0[minimum(n * BM + r, Sq - 1)])
-        least[n] = low
-        most[n] = high
+        least[b, n] = low
+        most[b, n] = high
 
 @map
 def bound_tiles1(
     x0: i32[_],
     *, BN=64):
-    for n in each(cdiv(Sk, BN)):
+    for b, n in each(B, cdiv(Sk, BN)):
         low = x0[n * BN]
         high = low
         for r in range(BN):
             low = minimum(low, x0[minimum(n * BN + r, Sk - 1)])
             high = maximum(high, x0[minimum(n * BN + r, Sk - 1)])
-        least1[n] = low
-        most1[n] = high
+        least1[b, n] = low
+        most1[b, n] = high
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -51,12 +51,12 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        low_query = least[i0 // BM]
-        high_key = most1[n]
-        low_key = least1[n]
-        high_query = most[i0 // BM]
-        some = (low_query <= high_key) & (low_key <= high_query) & (j0 < i1) | (x1 <= high_query) & (low_query <= x1) & ((low_key != x1) | (high_key != x1))
-        every = ((high_query == low_key) & (low_query == high_key) & (j1 <= i0 + 1) | (low_query == x1) & (high_query == x1) & ((high_key < x1) | (x1 < low_key))) & ((n + 1) * BN <= Sk)
+        low_query = least[b, i0 // BM]
+        high_key = most1[b, n]
+        low_key = least1[b, n]
+        high_query = most[b, i0 // BM]
+        some = (low_query <= high_key) & (low_key <= high_query) & (j0 < i1) | (x1 <= high_query) & (low_query <= x1) & ((x1 != low_key) | (x1 != high_key))
+        every = ((high_query == low_key) & (low_query == high_key) & (j1 <= i0 + 1) | (x1 == low_query) & (x1 == high_query) & ((high_key < x1) | (x1 < low_key))) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?

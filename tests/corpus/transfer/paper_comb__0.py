@@ -12,9 +12,8 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    scale = 2.0 * x1 * LOG2E
-    scale1 = 2.0 * LOG2E / (x1 * sqrt(D))
-    scale2 = log2(f32(Sk)) - x1 * LOG2E
+    scale = LOG2E * 2.0
+    scale1 = 2.0 * LOG2E / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -25,9 +24,9 @@ def attention(
         every = clamp(maximum(x0, i0 + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def attend(S, b, h, i0, n, masked):
+    def attend(S, b, h, i0, n, masked, factor, factor1, factor2):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(scale / (exp2(S * scale1) + 1.0) + scale2) + 1.0)
+        x = 1.0 / (exp2(factor / (exp2(S * factor1) + 1.0) + factor2) + 1.0)
         if masked:
             x = where((j < Sk) & ((j <= i) | (j < x0)), x, 0.0)
         return x
@@ -38,6 +37,9 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            factor = x1 * scale
+            factor1 = scale1 / x1
+            factor2 = log2(f32(Sk)) - x1 * LOG2E
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
@@ -55,7 +57,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p = attend(S, b, h, i0, n, masked)
+                p = attend(S, b, h, i0, n, masked, factor, factor1, factor2)
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             Qs[g][:] = acc

@@ -22,12 +22,12 @@ def attention(
         some = clamp(maximum(2 * x0, where(i0 < 2 * x0, Sk, 0)), 0, Sk)
         high = cdiv(some, BN)
         every = clamp(maximum(2 * x0, where(i1 <= 2 * x0, Sk, 0)), 0, Sk)
-        some1 = clamp(i1 + x0, 0, Sk)
+        some1 = clamp(x0 + i1, 0, Sk)
         least = clamp(maximum(maximum(2 * x0, i0 - x0), where(i0 < 2 * x0, Sk, 0)), 0, Sk)
         high1 = where(least < some1, cdiv(some1, BN), high)
         low = clamp(least // BN, high, high1)
-        every1 = clamp(i0 + (x0 + 1), 0, Sk)
-        first = clamp(cdiv(clamp(maximum(maximum(2 * x0, i1 - (x0 + 1)), where(i0 < 2 * x0, Sk, 0)), 0, Sk), BN), low, high1)
+        every1 = clamp(x0 + i0 + 1, 0, Sk)
+        first = clamp(cdiv(clamp(maximum(maximum(2 * x0, i1 - x0 - 1), where(i0 < 2 * x0, Sk, 0)), 0, Sk), BN), low, high1)
         last = clamp(every1 // BN, first, high1)
         return [(last, high1, True), (first, last, False), (low, first, True), (every // BN, high, True), (0, every // BN, False)]
 

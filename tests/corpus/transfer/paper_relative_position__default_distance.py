@@ -1,15 +1,15 @@
 # table over the distance of query and key
 # score: scale and bias
 # no LSE
-bias = alloc(workspace, (Hq, Sq + Sk), f32)
+bias = alloc(workspace, (B, Hq, Sq + Sk), f32)
 
 @map
 def fill_bias(
     x0: f32[_, _],
     x1: i32,
     ):
-    for h, t in each(Hq, Sq + Sk):
-        bias[h, t] = x0[h, minimum(x1, maximum(-x1, t - Sq)) + x1] * LOG2E
+    for b, h, t in each(B, Hq, Sq + Sk):
+        bias[b, h, t] = x0[h, x1 + minimum(x1, maximum(-x1, t - Sq))] * LOG2E
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -33,7 +33,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * scale + bias[h, j + (Sq - i)]
+        x = S * scale + bias[b, h, j + (Sq - i)]
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))

@@ -13,7 +13,6 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     scale = 1.0 / sqrt(D)
-    scale1 = where(Sk <= 0, 0.0, 1.0 / f32(Sk))
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -37,6 +36,7 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            factor = where(Sk <= 0, 0.0, 1.0 / f32(Sk))
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
@@ -57,7 +57,7 @@ def attention(
                 p = attend(S, b, h, i0, n, masked)
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
-            acc[:] = acc * scale1
+            acc[:] = acc * factor
             Qs[g][:] = acc
             copy(Qs[g], Out[b, h, i0:i0 + R])
             sync(everyone)                                  # all have read their rows of Q and of the output

@@ -1,36 +1,36 @@
 # mask
 # key ranges: classes of tiles, by tables
 # no LSE
-least = alloc(workspace, (Sk,), i32)
-most = alloc(workspace, (Sk,), i32)
-least1 = alloc(workspace, (Sq,), i32)
-most1 = alloc(workspace, (Sq,), i32)
+least = alloc(workspace, (B, Sk), i32)
+most = alloc(workspace, (B, Sk), i32)
+least1 = alloc(workspace, (B, Sq), i32)
+most1 = alloc(workspace, (B, Sq), i32)
 
 @map
 def bound_tiles(
     x0: i32[_],
     *, BN=64):
-    for n in each(cdiv(Sk, BN)):
+    for b, n in each(B, cdiv(Sk, BN)):
         low = x0[n * BN]
         high = low
         for r in range(BN):
             low = minimum(low, x0[minimum(n * BN + r, Sk - 1)])
             high = maximum(high, x0[minimum(n * BN + r, Sk - 1)])
-        least[n] = low
-        most[n] = high
+        least[b, n] = low
+        most[b, n] = high
 
 @map
 def bound_tiles1(
     x0: i32[_],
     *, BM=128):
-    for n in each(cdiv(Sq, BM)):
+    for b, n in each(B, cdiv(Sq, BM)):
         low = x0[n * BM]
         high = low
         for r in range(BM):
             low = minimum(low, x0[minimum(n * BM + r, Sq - 1)])
             high = maximum(high, x0[minimum(n * BM + r, Sq - 1)])
-        least1[n] = low
-        most1[n] = high
+        least1[b, n] = low
+        most1[b, n] = high
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -50,10 +50,10 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        low_key = least[n]
-        high_key = most[n]
-        high_query = most1[i0 // BM]
-        low_query = least1[i0 // BM]
+        low_key = least[b, n]
+        high_key = most[b, n]
+        high_query = most1[b, i0 // BM]
+        low_query = least1[b, i0 // BM]
         some = (low_key <= 0) & (0 <= high_key) & ((high_query != 0) | (low_query != 0)) | (low_query <= high_key) & (low_key <= high_query) & (j0 < i1)
         every = ((high_key == 0) & (low_key == 0) & ((0 < low_query) | (high_query < 0)) | (low_key == high_query) & (high_key == low_query) & (j1 <= i0 + 1)) & ((n + 1) * BN <= Sk)
         return some, every

@@ -11,7 +11,6 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     scale = LOG2E / sqrt(D)
-    scale1 = log2(f32(Sk))
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -22,9 +21,9 @@ def attention(
         every = clamp(i0 + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def attend(S, b, h, i0, n, masked):
+    def attend(S, b, h, i0, n, masked, factor):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(scale1 - S * scale) + 1.0)
+        x = 1.0 / (exp2(factor - S * scale) + 1.0)
         if masked:
             x = where((j < Sk) & (j <= i), x, 0.0)
         return x
@@ -35,6 +34,7 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            factor = log2(f32(Sk))
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
@@ -52,7 +52,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p = attend(S, b, h, i0, n, masked)
+                p = attend(S, b, h, i0, n, masked, factor)
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             Qs[g][:] = acc

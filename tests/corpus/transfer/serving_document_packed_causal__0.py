@@ -3,56 +3,56 @@
 # mask
 # key ranges: classes of tiles, by tables
 # no LSE
-table = alloc(workspace, (Sq,), i32)
-table1 = alloc(workspace, (Sk,), i32)
-least = alloc(workspace, (Sq,), i32)
-most = alloc(workspace, (Sq,), i32)
-least1 = alloc(workspace, (Sk,), i32)
-most1 = alloc(workspace, (Sk,), i32)
+table = alloc(workspace, (B, Sq), i32)
+table1 = alloc(workspace, (B, Sk), i32)
+least = alloc(workspace, (B, Sq), i32)
+most = alloc(workspace, (B, Sq), i32)
+least1 = alloc(workspace, (B, Sk), i32)
+most1 = alloc(workspace, (B, Sk), i32)
 
 @map
 def fill_table(
     x0: i32[_],
     ):
-    for i in each(Sq):
+    for b, i in each(B, Sq):
         count = 0
         for r in range(x0.shape[0] - 1):
             count += i >= x0[r + 1]
-        table[i] = count
+        table[b, i] = count
 
 @map
 def fill_table1(
     x0: i32[_],
     ):
-    for j in each(Sk):
+    for b, j in each(B, Sk):
         count1 = 0
         for r1 in range(x0.shape[0] - 1):
             count1 += j >= x0[r1 + 1]
-        table1[j] = count1
+        table1[b, j] = count1
 
 @map
 def bound_tiles(
     *, BM=128):
-    for n in each(cdiv(Sq, BM)):
-        low = table[n * BM]
+    for b, n in each(B, cdiv(Sq, BM)):
+        low = table[b, n * BM]
         high = low
         for r in range(BM):
-            low = minimum(low, table[minimum(n * BM + r, Sq - 1)])
-            high = maximum(high, table[minimum(n * BM + r, Sq - 1)])
-        least[n] = low
-        most[n] = high
+            low = minimum(low, table[b, minimum(n * BM + r, Sq - 1)])
+            high = maximum(high, table[b, minimum(n * BM + r, Sq - 1)])
+        least[b, n] = low
+        most[b, n] = high
 
 @map
 def bound_tiles1(
     *, BN=64):
-    for n in each(cdiv(Sk, BN)):
-        low = table1[n * BN]
+    for b, n in each(B, cdiv(Sk, BN)):
+        low = table1[b, n * BN]
         high = low
         for r in range(BN):
-            low = minimum(low, table1[minimum(n * BN + r, Sk - 1)])
-            high = maximum(high, table1[minimum(n * BN + r, Sk - 1)])
-        least1[n] = low
-        most1[n] = high
+            low = minimum(low, table1[b, minimum(n * BN + r, Sk - 1)])
+            high = maximum(high, table1[b, minimum(n * BN + r, Sk - 1)])
+        least1[b, n] = low
+        most1[b, n] = high
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -71,10 +71,10 @@ def attention(
 
     def tile_class(b, h, i0, i1, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        low_query = least[i0 // BM]
-        high_key = most1[n]
-        low_key = least1[n]
-        high_query = most[i0 // BM]
+        low_query = least[b, i0 // BM]
+        high_key = most1[b, n]
+        low_key = least1[b, n]
+        high_query = most[b, i0 // BM]
         some = (j0 < i1) & (low_query <= high_key) & (low_key <= high_query)
         every = (j1 <= i0 + 1) & (high_query == low_key) & (low_query == high_key) & ((n + 1) * BN <= Sk)
         return some, every
@@ -86,8 +86,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            row = table[i]
-            column = table1[j]
+            row = table[b, i]
+            column = table1[b, j]
             x = where((j < Sk) & (j <= i) & (column == row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN

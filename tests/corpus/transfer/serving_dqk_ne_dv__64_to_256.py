@@ -19,8 +19,8 @@ def attention(
     everyone = named_barrier(W)
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
+        some = clamp(Sk + i1 - Sq, 0, Sk)
+        every = clamp(Sk + i0 - Sq + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):

@@ -18,16 +18,15 @@ def attention(
     everyone = named_barrier(W)
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        some = clamp(maximum(x0[b], i1 + (Sk - Sq)), 0, Sk)
-        every = clamp(maximum(x0[b], i0 + (Sk - Sq + 1)), 0, Sk)
+        some = clamp(maximum(x0[b], Sk + i1 - Sq), 0, Sk)
+        every = clamp(maximum(x0[b], Sk + i0 - Sq + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, limit):
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            factor = x0[b]
-            column = j < factor
+            column = j < limit
             x = where((j < Sk) & ((j <= i + (Sk - Sq)) | column), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
@@ -42,6 +41,7 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            limit = x0[b]
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
@@ -60,7 +60,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, limit)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

@@ -18,11 +18,11 @@ def attention(
     everyone = named_barrier(W)
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        some = clamp(i1 + (Sk - Sq), 0, Sk)
-        least = clamp(i0 + (Sk - Sq - x0 + 1), 0, Sk)
+        some = clamp(Sk + i1 - Sq, 0, Sk)
+        least = clamp(Sk + i0 - Sq - x0 + 1, 0, Sk)
         high = maximum(cdiv(some, BN), least // BN)
-        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
-        first = clamp(cdiv(clamp(i1 + (Sk - Sq - x0), 0, Sk), BN), least // BN, high)
+        every = clamp(Sk + i0 - Sq + 1, 0, Sk)
+        first = clamp(cdiv(clamp(Sk + i1 - Sq - x0, 0, Sk), BN), least // BN, high)
         last = clamp(every // BN, first, high)
         return [(last, high, True), (first, last, False), (least // BN, first, True)]
 

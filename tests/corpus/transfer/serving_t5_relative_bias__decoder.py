@@ -4,7 +4,7 @@
 # score: scale and bias
 # rows without keys give NaN
 # no LSE
-bias = alloc(workspace, (Hq, Sq + Sk), f32)
+bias = alloc(workspace, (B, Hq, Sq + Sk), f32)
 
 @map
 def fill_bias(
@@ -12,9 +12,9 @@ def fill_bias(
     x1: i32,
     x2: i32,
     ):
-    for h, t in each(Hq, Sq + Sk):
-        value = where((0 < x1 // 2) & (Sk < t + x1 // 2), Sk - t, minimum(x1 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(Sk - t, 1)), f32(x1 // 2))), f32(log(f32(x2) / f32(x1 // 2)))), f32(x1 - x1 // 2))) + x1 // 2))
-        bias[h, t] = x0[where(value < 0, value + x0.shape[0], value), h] * LOG2E
+    for b, h, t in each(B, Hq, Sq + Sk):
+        value = where((0 < x1 // 2) & (Sk < x1 // 2 + t), Sk - t, minimum(x1 - 1, x1 // 2 + i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(Sk - t, 1)), f32(x1 // 2))), f32(log(f32(x2) / f32(x1 // 2)))), f32(x1 - x1 // 2)))))
+        bias[b, h, t] = x0[where(value < 0, x0.shape[0] + value, value), h] * LOG2E
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -32,13 +32,13 @@ def attention(
     everyone = named_barrier(W)
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        some = clamp(i1 + (Sk - Sq), 0, Sk)
-        every = clamp(i0 + (Sk - Sq + 1), 0, Sk)
+        some = clamp(Sk + i1 - Sq, 0, Sk)
+        every = clamp(Sk + i0 - Sq + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[h, j + (Sq - i)]
+        x = S * LOG2E + bias[b, h, j + (Sq - i)]
         if masked:
             x = where(j <= i + (Sk - Sq), x, -inf)
         new_max = maximum(row_max, x.amax(-1))

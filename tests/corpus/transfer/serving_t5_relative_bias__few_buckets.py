@@ -1,7 +1,7 @@
 # table over the distance of query and key
 # score: scale and bias
 # no LSE
-bias = alloc(workspace, (Hq, Sq + Sk), f32)
+bias = alloc(workspace, (B, Hq, Sq + Sk), f32)
 
 @map
 def fill_bias(
@@ -9,10 +9,10 @@ def fill_bias(
     x1: i32,
     x2: i32,
     *, C0=4):
-    for h, t in each(Hq, Sq + Sk):
+    for b, h, t in each(B, Hq, Sq + Sk):
         value = x1 // 2 * i32(Sq < t)
-        value1 = where((t < x1 // C0 + Sq) & (Sq < t + x1 // C0), abs(t - Sq), minimum(x1 // 2 - 1, i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(maximum(t - Sq, Sq - t), 1)), f32(x1 // C0))), f32(log(f32(x2) / f32(x1 // C0)))), f32(x1 // 2 - x1 // C0))) + x1 // C0))
-        bias[h, t] = x0[where(value + value1 < 0, value + value1 + x0.shape[0], value + value1), h] * LOG2E
+        value1 = where((t < x1 // C0 + Sq) & (Sq < x1 // C0 + t), abs(t - Sq), minimum(x1 // 2 - 1, x1 // C0 + i32(f32.mul(f32.div(f32.log(f32.div(f32(maximum(maximum(t - Sq, Sq - t), 1)), f32(x1 // C0))), f32(log(f32(x2) / f32(x1 // C0)))), f32(x1 // 2 - x1 // C0)))))
+        bias[b, h, t] = x0[where(value + value1 < 0, x0.shape[0] + value + value1, value + value1), h] * LOG2E
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -35,7 +35,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[h, j + (Sq - i)]
+        x = S * LOG2E + bias[b, h, j + (Sq - i)]
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))
