@@ -77,8 +77,8 @@ void pointwise(Work& w) {
     auto& role = w.role();
     for (const auto& n : {at.max_before, at.sum_before, at.total, at.inv, at.lse})
         erase_all(w, role, [&](const Statement& s) { return assigns(s, n); });
-    erase_all(w, role,
-              [&](const Statement& s) { return multiplies(s, at.acc, at.inv) || base(target_of(s)) == "Lse"; });
+    erase_all(w, role, [](const Statement& s) { return base(target_of(s)) == "Lse"; });
+    // acc * inv stays until the output is written: it marks the place
 }
 
 void ratio(Work& w) {
