@@ -148,6 +148,8 @@ private:
         out_.rows = names[rows_first ? 0 : 1], out_.cols = names[rows_first ? 1 : 0];
         const NodePtr rows = inner_call(value_of(*where), "rows"), cols = inner_call(value_of(*where), "cols");
 
+        out_.row_count = text(rows->items.at(2));
+
         const Spot branch = first(body, [&](const Statement& s) {
             return s.kind == Statement::Kind::If && s.node->items[0]->kind == Kind::Name && s.body.size() == 1 &&
                    calls(s.body[0], "where");

@@ -66,7 +66,7 @@ void expression(Work& w) {
     });
     if (other && needs(axis::i)) {
         const std::string i = w.launch.fresh("i");
-        local.made.push_back(i + " = rows(" + at.first_row + ", R)");
+        local.made.push_back(i + " = rows(" + at.first_row + ", " + at.row_count + ")");
         writer.index[axis::i] = name(i);
     }
     if (other && needs(axis::d)) {
@@ -144,7 +144,7 @@ void lse(Work& w) {
     Local local(w, Local::Where::Role);
     if (w.row_shift) {
         const std::string i = w.launch.fresh("i");
-        local.made.push_back(i + " = rows(" + w.at.first_row + ", R)");
+        local.made.push_back(i + " = rows(" + w.at.first_row + ", " + w.at.row_count + ")");
         local.writer.index[axis::i] = name(i);
         shift = local.writer.write(w.row_shift);
         w.applied("LSE: what the scores left out");

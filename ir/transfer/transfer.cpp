@@ -17,8 +17,8 @@ void drop_unread_scalars(cuir::Kernel& kernel) {
     auto& head = kernel.head;
     head.erase(std::remove_if(head.begin(), head.end(),
                               [&](const auto& s) {
-                                  return s.kind == cuir::Statement::Kind::Param &&
-                                         s.node->kind == syntax::Kind::Name && !is_read(kernel.body, s.name);
+                                  return s.kind == cuir::Statement::Kind::Param && s.node->kind == syntax::Kind::Name &&
+                                         !is_read(kernel.body, s.name);
                               }),
                head.end());
 }
