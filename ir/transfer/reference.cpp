@@ -93,8 +93,8 @@ std::int64_t constant(const cuir::Program& p, const char* name, std::int64_t oth
 
 /// Inputs of about those sizes that the text itself accepts. A draw that it refuses (an index out of range) is drawn
 /// again with tamer values, and with more room for what values index.
-std::optional<Run> draw(const Specification& s, std::array<std::int64_t, 7> wanted, std::uint64_t seed, bool tame,
-                        const std::vector<std::map<int, std::int64_t>>& done) {
+std::optional<Run> draw(const Specification& s, const std::array<std::int64_t, 7>& wanted, std::uint64_t seed,
+                        bool tame, const std::vector<std::map<int, std::int64_t>>& done) {
     for (const std::int64_t room : {6, 40, 300}) {
         const auto sizes = spec::sizes_near(s.scalar(), wanted, room, seed);
         if (!sizes) continue;
@@ -125,6 +125,87 @@ std::optional<Run> draw(const Specification& s, std::array<std::int64_t, 7> want
     return std::nullopt;
 }
 
+using Wanted = std::array<std::int64_t, 7>; // B, Hk, group, Sq, Sk, D, Dv
+
+/// Tiles have 2 rows an agent and 3 keys.
+constexpr Wanted kShapes[] = {{2, 1, 2, 5, 7, 3, 3},   {1, 2, 1, 10, 4, 3, 3}, {2, 2, 3, 1, 9, 2, 3},
+                              {1, 1, 1, 9, 9, 3, 3},   {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3},
+                              {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
+/// For texts that demand a large head dim: transforms of q and k go element by element.
+constexpr Wanted kFewRows[] = {{1, 1, 1, 2, 4, 3, 3}, {1, 1, 1, 3, 2, 3, 3}};
+
+class Trials {
+public:
+    Trials(const cuir::Program& program, const Specification& specification, std::uint64_t seed)
+        : program_(program), specification_(specification), seed_(seed),
+          agents_(constant(program, "W", constant(program, "WG", 4))),
+          square_(constant(program, "D", 0) == constant(program, "Dv", 0)) {
+        for (const Input& x : specification.inputs()) bound_ = bound_ || x.fate == Input::Fate::Bound;
+    }
+
+    cuir::Trial run() {
+        cuir::Trial out;
+        std::uint64_t n = 0;
+        for (const Wanted& wanted : kShapes) {
+            const auto r = shaped(wanted, n++);
+            if (r && r->sizes.at("D") > kLargeHead) return few();
+            if (!r) continue;
+            for (const auto policy : {Run::Policy::Late, Run::Policy::Early, Run::Policy::Random}) {
+                out.runs.push_back(*r);
+                out.runs.back().policy = policy;
+            }
+        }
+        return out;
+    }
+
+private:
+    cuir::Trial few() {
+        cuir::Trial out;
+        done_.clear();
+        std::uint64_t n = 0;
+        for (const Wanted& wanted : kFewRows)
+            if (auto r = shaped(wanted, n++)) out.runs.push_back(std::move(*r));
+        return out;
+    }
+
+    std::optional<Run> shaped(const Wanted& wanted, std::uint64_t n) {
+        std::optional<Run> out = drawn(wanted, n, false);
+        // numbers that the text divides by, drawn so that no integer holds the quotient
+        if (out && bound_ && out->sizes.at("D") <= kLargeHead) {
+            const auto outcome = cuir::execute(program_, *out);
+            if (!outcome.findings.empty() && outcome.findings[0].kind == "range") out = drawn(wanted, n, true);
+        }
+        if (!out) return out;
+        done_.push_back({});
+        for (const auto& [name, number] : kSizes) done_.back()[number] = out->sizes[name];
+        return out;
+    }
+
+    std::optional<Run> drawn(Wanted wanted, std::uint64_t n, bool tame) const {
+        auto out = draw(specification_, wanted, seed_ * 131 + n, tame, done_);
+        if (out && square_ && out->sizes["D"] != out->sizes["Dv"]) {
+            wanted[5] = wanted[6] = out->sizes["D"];
+            out = draw(specification_, wanted, seed_ * 131 + n, tame, done_);
+        }
+        if (!out || (square_ && out->sizes["D"] != out->sizes["Dv"])) return std::nullopt;
+        out->constants = {{"BM", 2 * agents_},
+                          {"BN", 3},
+                          {"D", out->sizes["D"]},
+                          {"Dv", out->sizes["Dv"]},
+                          {"ST", 1 + static_cast<std::int64_t>(n % 2)}};
+        out->seed = seed_ + n;
+        if (out->sizes["D"] > kLargeHead) out->steps *= 50;
+        return out;
+    }
+
+    const cuir::Program& program_;
+    const Specification& specification_;
+    std::uint64_t seed_;
+    std::int64_t agents_;
+    bool square_, bound_ = false;
+    std::vector<std::map<int, std::int64_t>> done_;
+};
+
 } // namespace
 
 cuir::Reference reference_of(const Specification& specification, const Request& request) {
@@ -138,47 +219,8 @@ cuir::Reference reference_of(const Specification& specification, const Request& 
 }
 
 Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& specification, std::uint64_t seed) {
-    // B, Hk, group, Sq, Sk, D, Dv; tiles have 2 rows an agent and 3 keys
-    constexpr std::array<std::int64_t, 7> shapes[] = {
-        {2, 1, 2, 5, 7, 3, 3},  {1, 2, 1, 10, 4, 3, 3}, {2, 2, 3, 1, 9, 2, 3},   {1, 1, 1, 9, 9, 3, 3},
-        {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3}, {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
     try {
-        cuir::Trial out;
-        const auto agents = constant(program, "W", constant(program, "WG", 4));
-        const bool square = constant(program, "D", 0) == constant(program, "Dv", 0);
-        std::vector<std::map<int, std::int64_t>> done;
-        for (std::size_t n = 0; n < std::size(shapes); ++n) {
-            Run run;
-            for (const bool tame : {false, true}) {
-                auto wanted = shapes[n];
-                auto drawn = draw(specification, wanted, seed * 131 + n, tame, done);
-                if (drawn && square && drawn->sizes["D"] != drawn->sizes["Dv"]) {
-                    wanted[5] = wanted[6] = drawn->sizes["D"];
-                    drawn = draw(specification, wanted, seed * 131 + n, tame, done);
-                }
-                if (!drawn || (square && drawn->sizes["D"] != drawn->sizes["Dv"])) break;
-                run = std::move(*drawn);
-                run.constants = {{"BM", 2 * agents},
-                                 {"BN", 3},
-                                 {"D", run.sizes["D"]},
-                                 {"Dv", run.sizes["Dv"]},
-                                 {"ST", 1 + static_cast<std::int64_t>(n % 2)}};
-                run.seed = seed + n;
-                if (run.sizes["D"] > kLargeHead) run.steps *= 50; // transforms of q and k are element by element
-                // numbers that the text divides by, drawn so that no integer holds the quotient
-                const auto outcome = cuir::execute(program, run);
-                if (outcome.findings.empty() || outcome.findings[0].kind != "range") break;
-            }
-            if (run.sizes.empty()) continue;
-            const bool large = run.sizes["D"] > kLargeHead;
-            done.push_back({});
-            for (const auto& [name, number] : kSizes) done.back()[number] = run.sizes[name];
-            for (const auto policy : {Run::Policy::Late, Run::Policy::Early, Run::Policy::Random}) {
-                run.policy = policy;
-                out.runs.push_back(run);
-                if (large) break;
-            }
-        }
+        auto out = Trials(program, specification, seed).run();
         if (out.runs.empty()) return Error{"domain", "no small sizes satisfy what the text demands", {}, ""};
         return out;
     } catch (const Failure& f) {

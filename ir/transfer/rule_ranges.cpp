@@ -8,7 +8,7 @@ namespace {
 
 class Ranges {
 public:
-    explicit Ranges(Work& w) : w_(w), pool_(w.launch.pool), local_(w, Local::Where::Tiles) {}
+    explicit Ranges(Work& w) : w_(w), local_(w, Local::Where::Tiles) {}
 
     void closed(const std::vector<mask::Analysis::Range>& ranges) {
         std::string list, before; // tiles below `before` are listed already
@@ -70,14 +70,13 @@ private:
         return "(" + begin + ", " + end + ", " + (masked ? "True" : "False") + ")";
     }
     Work& w_;
-    ExprPool& pool_;
     Local local_;
 };
 
 /// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them.
 class Bounds {
 public:
-    explicit Bounds(Work& w) : w_(w), pool_(w.launch.pool) {}
+    explicit Bounds(Work& w) : w_(w) {}
 
     std::pair<std::string, std::string> of(const mask::Table& t) {
         Launch& l = w_.launch;
@@ -125,7 +124,6 @@ private:
         return w_.launch.workspace[static_cast<std::size_t>(w_.launch.allocate(stem, extents, DType::I32))];
     }
     Work& w_;
-    ExprPool& pool_;
 };
 
 } // namespace
