@@ -3,6 +3,7 @@
 #include "ir/lower/expression.h"
 #include "ir/lower/facts.h"
 #include "ir/lower/place.h"
+#include "ir/lower/reserved.h"
 #include <algorithm>
 #include <set>
 
@@ -60,6 +61,7 @@ Type type_of_alloc(const Node& call) {
     t.columns = a.shape.back();
     if (a.place == "register") {
         if (a.shape.size() != 2) fail("no_rule", "register storage is one tile", call.span);
+        if (a.shape[0] != "R") fail("no_rule", "the rows of an agent are named R", call.span);
         t.form = a.dtype == "elem" ? Form::Fragments : a.shape[1] == "1" ? Form::Row : Form::Tile;
         if (t.form == Form::Row) t.columns.clear();
         t.storage = true;
@@ -418,6 +420,11 @@ private:
 
     // --- facts
 
+    /// The same identifier stands on both sides.
+    static void check_name(const std::string& name) {
+        if (is_reserved(name)) fail("no_rule", "`" + name + "` means something else in CUDA", {}, "use another name");
+    }
+
     static Def* def_of(Scope& scope) {
         if (scope.outer == nullptr) return nullptr;
         for (auto& [name, d] : scope.outer->defs)
@@ -447,6 +454,11 @@ private:
                     std::find(d.results.begin(), d.results.end(), name) == d.results.end())
                     fail("no_rule", "`" + name + "` is assigned, but not returned: its caller would see it");
             f.derived = interface(d);
+        }
+        for (const auto& name : written_by(s)) check_name(name);
+        if (s.kind == K::Def) {
+            check_name(s.name);
+            for (const auto& p : scope.find_def(s.name)->params) check_name(p);
         }
         const Def* of = def_of(scope);
         for (auto* list : {&f.results, &f.before})

@@ -89,6 +89,14 @@ TEST(RulesTest, RowsAndReductions) {
                                                   "EACH(e, acc) acc[e] = acc[e] * rcp_fast(part[ROW(e)]);\n}");
 }
 
+TEST(RulesTest, NamesThatMeanSomethingElseAreRefused) {
+    for (const char* name : {"register", "min", "ROWS", "a__b", "new"}) {
+        const auto r = lowered(edited(base(), "    unit =", "    " + std::string(name) + " = 1.0\n    unit ="));
+        EXPECT_NE(message(r).find("means something else in CUDA"), std::string::npos) << name << message(r);
+    }
+    EXPECT_NE(message(lowered(edited(base(), "rows(i0, R)", "rows(i0, BM)"))).find("named R"), std::string::npos);
+}
+
 TEST(RulesTest, LoopVariablesKeepOutOfTheWay) {
     const std::string text =
         edited(edited(base(), "    unit =", "    e = 1.0\n    unit ="), "        x = S\n", "        x = S * e\n");
