@@ -148,6 +148,8 @@ private:
         out_.rows = names[rows_first ? 0 : 1], out_.cols = names[rows_first ? 1 : 0];
         const NodePtr rows = inner_call(value_of(*where), "rows"), cols = inner_call(value_of(*where), "cols");
 
+        out_.row_count = text(rows->items.at(2));
+
         const Spot branch = first(body, [&](const Statement& s) {
             return s.kind == Statement::Kind::If && s.node->items[0]->kind == Kind::Name && s.body.size() == 1 &&
                    calls(s.body[0], "where");
@@ -198,12 +200,12 @@ private:
         if (arguments_.count(out_.b) == 0 || arguments_.count(out_.h) == 0)
             missing("b and h among the arguments of " + out_.attend);
         out_.attend_params = {arguments_[out_.b], arguments_[out_.h], out_.attend_params[0], out_.attend_params[1]};
-        const Spot decides = first(body_, [&](const Statement& s) {
-            const auto c = call_of(s);
-            return c && c->items[0]->text != out_.attend && def(c->items[0]->text);
+        const Spot decides = first(body_, [](const Statement& s) { // what it returns is a list of ranges
+            return s.kind == Statement::Kind::Def && !s.body.empty() && s.body.back().node &&
+                   s.body.back().node->kind == Kind::Return && s.body.back().node->items[0]->kind == Kind::List;
         });
         if (!decides) missing("a def of key ranges");
-        out_.key_tiles = call_of(*decides)->items[0]->text;
+        out_.key_tiles = decides->name;
         for (const auto& p : def(out_.key_tiles)->node->params) out_.tile_params.push_back(p.name);
         if (out_.tile_params.size() != 4) missing("b, h and rows of " + out_.key_tiles);
     }

@@ -35,6 +35,7 @@ struct Places {
     std::string q_cells, k_cells, v_cells;      ///< shared storage
     std::string scores, weights, acc;           ///< registers
     std::string attend, key_tiles;              ///< defs
+    std::string row_count;                      ///< rows of an agent, as an expression: R
     std::string rows, cols, x, masked;          ///< in attend: i, j, the modified score, "needs a mask"
     std::string max, ref, p;                    ///< in attend
     std::string max_before, sum_before, shrink; ///< in the role: running maximum and sum, the rescale

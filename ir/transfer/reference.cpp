@@ -144,7 +144,7 @@ Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& 
         {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3}, {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
     try {
         cuir::Trial out;
-        const auto warps = constant(program, "W", 4);
+        const auto agents = constant(program, "W", constant(program, "WG", 4));
         const bool square = constant(program, "D", 0) == constant(program, "Dv", 0);
         std::vector<std::map<int, std::int64_t>> done;
         for (std::size_t n = 0; n < std::size(shapes); ++n) {
@@ -158,7 +158,7 @@ Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& 
                 }
                 if (!drawn || (square && drawn->sizes["D"] != drawn->sizes["Dv"])) break;
                 run = std::move(*drawn);
-                run.constants = {{"BM", 2 * warps},
+                run.constants = {{"BM", 2 * agents},
                                  {"BN", 3},
                                  {"D", run.sizes["D"]},
                                  {"Dv", run.sizes["Dv"]},

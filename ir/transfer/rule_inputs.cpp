@@ -174,20 +174,26 @@ void inputs(Work& w) {
     if (!plain_heads) { // bind(B, Hq, ...) and the outputs have other heads
         Local local(w, Local::Where::Role);
         const NodePtr heads = local.writer.write(w.launch.v.heads);
-        const Spot loop = first(w.kernel.body, [&](const Statement& s) {
-            return s.kind == Statement::Kind::For && line_of(s).find("bind(") != std::string::npos;
-        });
-        auto node = std::make_shared<syntax::Node>(*loop->node);
-        node->items[1] = replace(node->items[1], "Hq", heads);
-        loop->node = node;
+        const auto rebind = [&](auto&& self, std::vector<Statement>& block) -> void {
+            for (auto& s : block) {
+                if (s.kind == Statement::Kind::For &&
+                    (line_of(s).find("bind(") != std::string::npos || line_of(s).find("draw(") != std::string::npos)) {
+                    auto node = std::make_shared<syntax::Node>(*s.node);
+                    node->items[1] = replace(node->items[1], "Hq", heads);
+                    s.node = node;
+                }
+                self(self, s.body);
+            }
+        };
+        rebind(rebind, w.kernel.body);
         for (auto& s : w.kernel.head)
             if (s.kind == Statement::Kind::Param && (s.name == "Out" || s.name == "Lse"))
                 s.node = replace(s.node, "Hq", heads);
         w.applied("heads of the output");
     }
-    if (v.tensor == "V" && v.head->kind == Kind::Index) // as many heads as the output
+    if (v.tensor == "V" && (!plain_heads || v.head != kv)) // V has heads of its own number
         for (auto& s : w.kernel.head)
-            if (s.kind == Statement::Kind::Param && s.name == "V") s.node = replace(s.node, "Hk", name("Hq"));
+            if (s.kind == Statement::Kind::Param && s.name == "V") s.node = replace(s.node, "Hk", name("_"));
 
     const Expr end = length_of(w);
     if (!end || p.keep->kind == Kind::Const) return;

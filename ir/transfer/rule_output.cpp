@@ -66,7 +66,7 @@ void expression(Work& w) {
     });
     if (other && needs(axis::i)) {
         const std::string i = w.launch.fresh("i");
-        local.made.push_back(i + " = rows(" + at.first_row + ", R)");
+        local.made.push_back(i + " = rows(" + at.first_row + ", " + at.row_count + ")");
         writer.index[axis::i] = name(i);
     }
     if (other && needs(axis::d)) {
@@ -93,20 +93,8 @@ void expression(Work& w) {
         return name(sum);
     };
     const std::string value = text(writer.write(e));
-    Spot spot =
+    const Spot spot =
         last(w.role(), [&](const Statement& s) { return base(target_of(s)) == at.acc && reads(value_of(s), at.inv); });
-    if (!spot) { // pointwise weights have no such statement
-        spot = last(w.role(),
-                    [&](const Statement& s) { return !names_in(s.node).empty() && line_of(s).rfind("gemm", 0) == 0; });
-        // after the loop that the GEMM is in
-        const Spot loop = last(w.role(), [&](const Statement& s) {
-            return s.kind == Statement::Kind::For &&
-                   first(const_cast<Statement&>(s).body,
-                         [&](const Statement& t) { return line_of(t) == line_of(*spot); }) &&
-                   line_of(s).find("bind(") == std::string::npos;
-        });
-        spot = loop ? loop : spot;
-    }
     std::size_t k = spot.at + 1;
     for (const auto& s : local.made) w.insert({spot.block, k++}, s);
     w.insert({spot.block, k}, at.acc + "[:] = " + value);
@@ -156,7 +144,7 @@ void lse(Work& w) {
     Local local(w, Local::Where::Role);
     if (w.row_shift) {
         const std::string i = w.launch.fresh("i");
-        local.made.push_back(i + " = rows(" + w.at.first_row + ", R)");
+        local.made.push_back(i + " = rows(" + w.at.first_row + ", " + w.at.row_count + ")");
         local.writer.index[axis::i] = name(i);
         shift = local.writer.write(w.row_shift);
         w.applied("LSE: what the scores left out");
@@ -191,6 +179,12 @@ void output(Work& w) {
     empty_rows(w);
     lse(w);
     if (w.launch.v.parts.size() == 1) expression(w);
+    if (!w.in(w.role(), w.at.inv)) { // weights that nothing normalises
+        const Spot scales = last(w.role(), [&](const Statement& s) {
+            return base(target_of(s)) == w.at.acc && reads(value_of(s), w.at.inv);
+        });
+        if (scales) w.erase(scales);
+    }
     destination(w);
 }
 

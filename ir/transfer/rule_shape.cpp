@@ -1,5 +1,7 @@
 // Head dims, element type and tile sizes. SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/probe.h"
 #include "ir/transfer/rules.h"
+#include <algorithm>
 
 namespace cubridge::ir::transfer {
 namespace {
@@ -10,6 +12,10 @@ struct Tile {
     int head_dim, bm, bn, warps;
 };
 constexpr Tile kTiles[] = {{64, 128, 128, 4}, {128, 128, 64, 4}, {192, 128, 64, 8}, {256, 64, 32, 4}};
+
+bool may_be_empty(const Part& p) {
+    return p.empty != Part::Empty::Never || p.weights.kind != Weights::Kind::Softmax;
+}
 
 } // namespace
 
@@ -25,6 +31,14 @@ void check_request(const Launch& l) {
     if (r.alignment < 16) refuse("tensors are aligned to " + std::to_string(r.alignment) + " bytes; copies take 16");
     if (l.head_dim > 256 || l.head_dim_v > 256)
         refuse("head dims above 256: " + std::to_string(l.head_dim) + " and " + std::to_string(l.head_dim_v));
+    if (r.empty_rows == Request::EmptyRows::Zero) { // as rules make them: weighted sums of nothing are 0
+        const double of_zeros = probe(l.pool, l.v.out, [](int n) { return n >= kOutput && n < kLse ? 0.0 : 0.7; });
+        if (of_zeros != 0 && std::any_of(l.v.parts.begin(), l.v.parts.end(), may_be_empty))
+            refuse("rows without keys are to be 0, and the output adds something to their weighted sum");
+        for (const Part& p : l.v.parts)
+            if (p.empty == Part::Empty::NaN && p.keep != l.v.parts[0].keep)
+                refuse("rows without keys are to be 0, and one part of several has no keys where another does");
+    }
     for (const Part& p : l.v.parts)
         if (p.inner && !(p.inner->kind == Kind::Dim && p.inner->number == dims::D))
             refuse("a dot product over something else than the head dim");

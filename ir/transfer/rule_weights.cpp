@@ -77,8 +77,8 @@ void pointwise(Work& w) {
     auto& role = w.role();
     for (const auto& n : {at.max_before, at.sum_before, at.total, at.inv, at.lse})
         erase_all(w, role, [&](const Statement& s) { return assigns(s, n); });
-    erase_all(w, role,
-              [&](const Statement& s) { return multiplies(s, at.acc, at.inv) || base(target_of(s)) == "Lse"; });
+    erase_all(w, role, [](const Statement& s) { return base(target_of(s)) == "Lse"; });
+    // acc * inv stays until the output is written: it marks the place
 }
 
 void ratio(Work& w) {
@@ -89,7 +89,7 @@ void ratio(Work& w) {
     narrow(w, {at.max_before}, {at.x, at.sum_before}, {at.p_result, at.sum_before});
     auto& role = w.role();
     const Spot start = first(role, [&](const Statement& s) { return assigns(s, at.max_before); });
-    w.replace(start, at.sum_before + " = full(R, 0.0)");
+    w.replace(start, at.sum_before + " = full(" + at.row_count + ", 0.0)");
     erase_all(w, role, [&](const Statement& s) { return assigns(s, at.lse) || base(target_of(s)) == "Lse"; });
     if (w.part.weights.rest) {
         Local local(w, Local::Where::Role);
@@ -116,7 +116,7 @@ void sinks(Work& w) {
         level = join(level, local.writer.level(e));
         if ((e->free & index_bit(axis::i)) != 0 && local.writer.index.count(axis::i) == 0) {
             const std::string i = w.launch.fresh("i");
-            local.made.push_back(i + " = rows(" + at.first_row + ", R)");
+            local.made.push_back(i + " = rows(" + at.first_row + ", " + at.row_count + ")");
             local.writer.index[axis::i] = name(i);
         }
         const NodePtr value = local.writer.write(e, Level::Tile);
@@ -134,8 +134,8 @@ void sinks(Work& w) {
     const bool zero = names.size() == 1 && is_real(w.part.weights.extra[0], 0);
     const Spot unit = w.in(w.kernel.body, at.unit);
     if (!zero && text(value_of(*unit)) != "1.0") most += " / " + at.unit;
-    if (level < Level::Row) most = "full(R, " + most + ")";
-    w.replace(start, at.max_before + ", " + at.sum_before + " = " + most + ", full(R, 0.0)");
+    if (level < Level::Row) most = "full(" + at.row_count + ", " + most + ")";
+    w.replace(start, at.max_before + ", " + at.sum_before + " = " + most + ", full(" + at.row_count + ", 0.0)");
     const Spot total = w.in(role, at.total);
     std::string sum = text(value_of(*total));
     const std::string top = w.launch.fresh("top");

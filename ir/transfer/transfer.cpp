@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/transfer/transfer.h"
 #include "ir/transfer/rules.h"
+#include <algorithm>
 
 namespace cubridge::ir::transfer {
 namespace {
+
+bool is_read(const std::vector<cuir::Statement>& block, const std::string& name) {
+    return std::any_of(block.begin(), block.end(), [&](const auto& s) {
+        return (s.node && s.kind != cuir::Statement::Kind::Def && reads(s.node, name)) || is_read(s.body, name);
+    });
+}
+
+/// A scale that the expert takes as an argument and the program no longer reads.
+void drop_unread_scalars(cuir::Kernel& kernel) {
+    auto& head = kernel.head;
+    head.erase(std::remove_if(head.begin(), head.end(),
+                              [&](const auto& s) {
+                                  return s.kind == cuir::Statement::Kind::Param && s.node->kind == syntax::Kind::Name &&
+                                         !is_read(kernel.body, s.name);
+                              }),
+               head.end());
+}
 
 Transferred run(const cuir::Program& expert, const Target& target) {
     const cuir::Kernel* main = expert.main();
@@ -39,6 +57,7 @@ Transferred run(const cuir::Program& expert, const Target& target) {
         weights(w);
         output(w);
         complete_head(l, w.kernel, w.uses);
+        drop_unread_scalars(w.kernel);
         kernels.push_back(std::move(w.kernel));
     }
     for (auto& k : kernels) l.program.kernels.push_back(std::move(k));

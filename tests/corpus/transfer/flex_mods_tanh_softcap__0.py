@@ -24,7 +24,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = factor2 - factor / (exp2(S * factor1) + 1.0)
+        x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))

@@ -26,7 +26,7 @@ def attention(
 
     def attend(S, b, h, i0, n, masked, factor, factor1, factor2):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(factor / (exp2(S * factor1) + 1.0) + factor2) + 1.0)
+        x = 1.0 / (exp2(factor * (1.0 / (exp2(S * factor1) + 1.0)) + factor2) + 1.0)
         if masked:
             x = where((j < Sk) & ((j <= i) | (j < x0)), x, 0.0)
         return x

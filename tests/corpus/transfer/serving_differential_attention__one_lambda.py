@@ -13,7 +13,7 @@ O1 = alloc(workspace, (B, Hq // 2, Sq, Dv), f32)
 def attention_0(
     Q: elem[B, Hq, Sq, D],
     K: elem[B, Hk, Sk, D],
-    V: elem[B, Hk, Sk, Dv],
+    V: elem[B, _, Sk, Dv],
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
@@ -78,7 +78,7 @@ def attention_0(
 def attention_1(
     Q: elem[B, Hq, Sq, D],
     K: elem[B, Hk, Sk, D],
-    V: elem[B, Hk, Sk, Dv],
+    V: elem[B, _, Sk, Dv],
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head

@@ -150,7 +150,7 @@ def attention(
             acc[:] = acc * inv
             i2 = rows(i0, R)
             d = cols(0, Dv)
-            acc[:] = acc / (exp2(-(x6[b, h, i2, d] * LOG2E)) + 1.0)
+            acc[:] = acc * (1.0 / (exp2(-(x6[b, h, i2, d] * LOG2E)) + 1.0))
             Qs[g][:] = acc
             copy(Qs[g], Out[b, h, i0:i0 + R])
             sync(everyone)                                  # all have read their rows of Q and of the output

@@ -93,8 +93,8 @@ inline std::vector<Case> cases() {
     return out;
 }
 
-inline cuir::Program expert() {
-    return *cuir::read(read_file("ir/experts/prefill_sm80.py"));
+inline cuir::Program expert(const fs::path& file = "tests/corpus/cuir/portable.py") {
+    return *cuir::read(read_file(file));
 }
 
 /// Operands as the text's inputs give them; those of a k or v, in the element type of the Request.

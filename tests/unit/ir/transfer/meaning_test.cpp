@@ -26,11 +26,12 @@ void forget_unused_rows(cuir::Run& r) {
     }
 }
 
-bool run(const Case& c, const Request& request, bool unused_rows_are_nan = false) {
+bool run(const Case& c, const Request& request, bool unused_rows_are_nan = false,
+         const cuir::Program& from = expert()) {
     const auto s = Specification::parse(c.source, c.options);
     if (!s) ADD_FAILURE() << c.name << ": " << s.error().message;
     if (!s || !(*s)->has_variant()) return false;
-    const auto t = transfer::transfer(expert(), target_of(**s, request));
+    const auto t = transfer::transfer(from, target_of(**s, request));
     if (!t) return false; // the golden text says why
     const std::string text = cuir::print(t->program);
     const auto program = cuir::read(text);
@@ -108,6 +109,22 @@ TEST(TransferMeaningTest, RowsBeyondALengthMayBeNaN) {
         if (c.name.find("encoder") != std::string::npos) {
             EXPECT_TRUE(run(c, c.request, true)) << c.name;
         }
+}
+
+// Places are found by dataflow: another schedule, with a load role, two calls of attend and a scale of its own.
+TEST(TransferMeaningTest, AnotherExpert) {
+    if (!fs::exists(specifications() / "paper")) GTEST_SKIP() << "no folder of specifications here";
+    const auto hopper = expert("tests/corpus/cuir/pingpong.py");
+    for (const Case& c : cases()) {
+        if (c.name.find("dqk") != std::string::npos) continue;
+        const auto s = Specification::parse(c.source, c.options);
+        const auto t = transfer::transfer(hopper, target_of(**s, c.request));
+        if (!t) {
+            std::printf("%s: %s\n", c.name.c_str(), t.error().message.c_str());
+            continue;
+        }
+        EXPECT_TRUE(run(c, c.request, false, hopper)) << c.name;
+    }
 }
 
 TEST(TransferMeaningTest, WeightsAndOutputs) {
