@@ -45,6 +45,14 @@ private:
     Names* local_;
 };
 
+enum class Where : std::uint8_t { Prelude, Role, Def, Map };
+
+/// The statements of one frame; `local` is null in a prelude. What is wrong with a statement becomes a finding of
+/// `code`.
+Block compile_block(Code& code, KernelCode& kernel, Names& common, Names* local, Where where,
+                    const std::vector<Statement>& statements);
+bool is_call_of(const syntax::Node& node, std::string_view name);
+
 /// The DType of a type's name; nothing for a name that is none. `elem` is the kernel's.
 std::optional<DType> type_named(std::string_view name, const KernelCode& kernel);
 std::string source_of(const syntax::Node& node); ///< one line, for messages

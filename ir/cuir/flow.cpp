@@ -1,10 +1,8 @@
 // Facts through expressions and statements. Branches are joined, loops run until nothing changes, defs are followed
 // where they are called. SPDX-License-Identifier: Apache-2.0
-#include "ir/cuir/flow.h"
+#include "ir/cuir/facts.h"
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <set>
 
 namespace cubridge::ir::cuir {
@@ -15,39 +13,6 @@ using Do = Step::Do;
 using S = Fact::Statistic;
 
 constexpr int kRounds = 6, kDepth = 8; // of a loop; of calls
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-bool known(int base) {
-    return base != Fact::kConstant && base != Fact::kUnknown;
-}
-
-int joined(int a, int b) {
-    if (a == Fact::kConstant || a == b) return b;
-    return b == Fact::kConstant ? a : Fact::kUnknown;
-}
-
-S joined(S a, S b) {
-    if (a == S::Zero || a == b) return b;
-    return b == S::Zero ? a : S::None;
-}
-
-Fact join(const Fact& a, const Fact& b) {
-    if (a.unset) return b;
-    if (b.unset) return a;
-    Fact out;
-    out.statistic = joined(a.statistic, b.statistic);
-    out.base = joined(a.base, b.base);
-    out.factor = a.factor || b.factor;
-    out.score = a.score || b.score;
-    out.masked = a.masked || b.masked;
-    out.weight = a.weight || b.weight;
-    out.loaded = a.loaded || b.loaded;
-    out.minus_inf = a.minus_inf && b.minus_inf;
-    out.vote = a.vote || b.vote;
-    if (a.items.size() == b.items.size())
-        for (std::size_t k = 0; k < a.items.size(); ++k) out.items.push_back(join(a.items[k], b.items[k]));
-    return out;
-}
 
 using Frame = std::vector<Fact>;
 
@@ -68,33 +33,12 @@ Fact unknown(bool vote = false) {
     return f;
 }
 
-/// Functions that take -inf to something that is not 0 weight: of a score they come before the mask.
-bool bends(Op op) {
-    switch (op) {
-    case Op::Tanh:
-    case Op::Sin:
-    case Op::Cos:
-    case Op::Tan:
-    case Op::Atan:
-    case Op::Erf:
-    case Op::Abs:
-    case Op::Sqrt:
-    case Op::Rsqrt:
-    case Op::Log:
-    case Op::Log2:
-    case Op::Log10:
-    case Op::Log1p:
-    case Op::Pow: return true;
-    default: return false;
-    }
-}
-
-class Flow {
+class Flow : private FactRules {
 public:
-    Flow(const Code& code, const KernelCode& kernel) : code_(code), kernel_(kernel) {
+    Flow(const Code& code, const KernelCode& kernel) : kernel_(kernel) {
         common_.resize(static_cast<std::size_t>(kernel.slots));
         for (std::size_t k = 0; k < kernel.constants.size(); ++k)
-            common_[static_cast<std::size_t>(kernel.constants[k].second)] = number(kernel.constant_values[k]);
+            common_[static_cast<std::size_t>(kernel.constants[k].second)] = fact_of(kernel.constant_values[k]);
         for (const auto& p : kernel.params) {
             auto& f = common_[static_cast<std::size_t>(p.slot)];
             if (is_float(p.type)) f.base = 0;
@@ -129,7 +73,7 @@ private:
         bool returned = false;
     };
 
-    void found(std::string message) {
+    void found(std::string message) override {
         const Step* at = call_ ? call_ : step_;
         if (!at || !said_.emplace(step_, message).second) return;
         std::string text = "`" + at->text() + "`: " + message;
@@ -137,170 +81,17 @@ private:
         findings_.push_back({"static", role_, at->line, 0, std::move(text)});
     }
 
-    static Fact number(const Value& v) {
-        Fact f;
-        if (v.tag != Value::Tag::Real) return f;
-        const double x = std::fabs(v.real);
-        if (x == 0) f.statistic = S::Zero;
-        f.minus_inf = v.real == -kInfinity;
-        f.factor = x != 0 && x != 1 && x != 2 && x != kInfinity;
-        return f;
-    }
-
-    Fact constant(const Expr& e) {
-        if (e.node && e.node->kind == syntax::Kind::Name) {
-            Fact f;
-            if (e.node->text == "LOG2E") f.base = 1;
-            if (e.node->text == "LN2") f.base = -1;
-            return f;
-        }
-        return number(e.constant);
-    }
-
-    /// Two values that are added, compared, or stand for one another.
-    int together(const Fact& a, const Fact& b, const char* how) {
-        if (known(a.base) && known(b.base) && a.base != b.base && (a.score || b.score))
-            found(std::string(how) + " of a score in base " +
-                  (a.base == 1   ? "2"
-                   : a.base == 0 ? "e"
-                                 : "?") +
-                  " and one in base " +
-                  (b.base == 1   ? "2"
-                   : b.base == 0 ? "e"
-                                 : "?") +
-                  "; LOG2E or LN2 is missing or too many");
-        return joined(a.base, b.base);
-    }
-
-    static int product(const Fact& a, const Fact& b, int sign) {
-        if (a.base == Fact::kUnknown || b.base == Fact::kUnknown || a.factor || b.factor) return Fact::kUnknown;
-        if (!known(a.base) && !known(b.base)) return Fact::kConstant;
-        return (known(a.base) ? a.base : 0) + sign * (known(b.base) ? b.base : 0);
-    }
-
-    S sum_of(const Fact& a, const Fact& b) {
-        const bool pa = a.statistic == S::Partial, pb = b.statistic == S::Partial;
-        if (pa && pb) return S::Partial;
-        if (pa || pb) {
-            if ((pa ? b : a).statistic != S::Zero)
-                found(
-                    "a partial row statistic is added to a whole value; every thread that holds a share would add it");
-            return S::Partial;
-        }
-        return joined(a.statistic, b.statistic);
-    }
-
-    void whole(const Fact& f, const char* where) {
-        if (f.statistic == S::Partial || f.statistic == S::Compared)
-            found(std::string("a partial row statistic in ") + where + "; complete(x) comes first");
-    }
-
-    Fact elementwise(const Expr& e, Scope& s) {
-        std::vector<Fact> x;
-        for (const auto* a : e.args) x.push_back(eval(*a, s));
-        Fact out;
-        for (const auto& f : x) {
-            out.vote = out.vote || f.vote;
-            out.score = out.score || f.score;
-            out.masked = out.masked || f.masked;
-            out.weight = out.weight || f.weight;
-            out.loaded = out.loaded || f.loaded;
-        }
-        if (out.score) out.loaded = false;
-        switch (e.op) {
-        case Op::Add:
-        case Op::Sub:
-            if ((x[0].masked && x[1].loaded) || (x[1].masked && x[0].loaded))
-                found("a masked score is modified again; the mask comes last");
-            out.base = together(x[0], x[1], e.op == Op::Add ? "the sum" : "the difference");
-            out.statistic = sum_of(x[0], x[1]);
-            return out;
-        case Op::Mul:
-        case Op::Div:
-            if (x[1].statistic == S::Partial && (e.op == Op::Div || x[0].statistic == S::Partial))
-                found("a partial row statistic may only be scaled and added; complete(x) comes first");
-            out.base = product(x[0], x[1], e.op == Op::Mul ? 1 : -1);
-            if (x[0].statistic == S::Partial || x[1].statistic == S::Partial) out.statistic = S::Partial;
-            if (x[0].statistic == S::Zero || x[1].statistic == S::Zero) out.statistic = S::Zero;
-            return out;
-        case Op::Neg:
-            out.base = x[0].base;
-            out.statistic = x[0].statistic;
-            out.factor = x[0].factor;
-            return out;
-        case Op::Max:
-        case Op::Min:
-            whole(x[0], "a maximum or minimum");
-            whole(x[1], "a maximum or minimum");
-            out.base = together(x[0], x[1], "the maximum or minimum");
-            return out;
-        case Op::Lt:
-        case Op::Le:
-        case Op::Gt:
-        case Op::Ge:
-        case Op::Eq:
-        case Op::Ne: {
-            together(x[0], x[1], "the comparison");
-            Fact test;
-            test.vote = out.vote;
-            if (x[0].statistic == S::Partial || x[1].statistic == S::Partial) test.statistic = S::Compared;
-            return test;
-        }
-        case Op::Where: {
-            if (x[0].statistic == S::Compared) whole(x[0], "a choice");
-            Fact chosen = join(x[1], x[2]);
-            chosen.base = together(x[1], x[2], "the choice");
-            chosen.statistic = sum_of(x[1], x[2]);
-            chosen.vote = out.vote;
-            chosen.masked = chosen.masked || (x[1].score && x[2].minus_inf) || (x[2].score && x[1].minus_inf);
-            return chosen;
-        }
-        default: break;
-        }
-        for (const auto& f : x) whole(f, "a function");
-        if (x.size() == 1) return function(e.op, x[0], out);
-        out.base = Fact::kUnknown;
-        return out;
-    }
-
-    Fact function(Op op, const Fact& x, Fact out) {
-        if (x.masked && x.score && bends(op)) found("a masked score is modified again; the mask comes last");
-        if (op == Op::Exp2 || op == Op::Exp) {
-            const int needed = op == Op::Exp2 ? 1 : 0;
-            if (x.score && known(x.base) && x.base != needed)
-                found(op == Op::Exp2 ? "exp2 of a score that was not multiplied by LOG2E once"
-                                     : "exp of a score that was multiplied by LOG2E; exp2 it is");
-            if (x.score) {
-                Fact weight;
-                weight.weight = true;
-                weight.vote = x.vote;
-                return weight;
-            }
-        }
-        if ((op == Op::Log2 || op == Op::Log) && x.weight) {
-            Fact f;
-            f.score = true;
-            f.base = op == Op::Log2 ? 1 : 0;
-            return f;
-        }
-        if (op == Op::Sigmoid) {
-            out.masked = out.score = false;
-            out.base = Fact::kConstant;
-        } else if (op != Op::Tanh || x.base != 0) {
-            out.base = x.base == Fact::kConstant && !x.factor ? Fact::kConstant : Fact::kUnknown;
-        } else {
-            out.base = 0;
-        }
-        return out;
-    }
-
     Fact eval(const Expr& e, Scope& s) {
         switch (e.form) {
-        case Form::Constant: return constant(e);
+        case Form::Constant: return fact_of(e);
         case Form::Local: return (*s.names)[static_cast<std::size_t>(e.slot)];
         case Form::Common: return common_[static_cast<std::size_t>(e.slot)];
         case Form::Elementwise:
-        case Form::ElementwiseF32: return elementwise(e, s);
+        case Form::ElementwiseF32: {
+            std::vector<Fact> x;
+            for (const auto* a : e.args) x.push_back(eval(*a, s));
+            return elementwise(e.op, x);
+        }
         case Form::Conditional: {
             const Fact c = eval(*e.args[0], s);
             Fact out = join(eval(*e.args[1], s), eval(*e.args[2], s));
@@ -367,7 +158,7 @@ private:
         case Builtin::Clamp: {
             Fact f = x[0];
             whole(f, "a clamp");
-            f.base = joined(joined(x[0].base, x[1].base), x[2].base);
+            f.base = join(join(x[0], x[1]), x[2]).base;
             return f;
         }
         case Builtin::Divmod:
@@ -549,7 +340,6 @@ private:
 
     static bool has_result(const Scope& s) { return !(s.result == Fact{}); }
 
-    const Code& code_;
     const KernelCode& kernel_;
     Frame common_;
     std::vector<Finding> findings_;

@@ -133,7 +133,7 @@ private:
     void bind(const Target& target, const Value& v, Thread& t, bool pin);
     bool effect(const Step& s, Thread& t);
 
-    // evaluate.cpp
+    // evaluate.cpp and index.cpp
     Value eval(const Expr& e, Thread& t);
     Value read(const Expr& e, Thread& t); ///< with storage read
     Value value_of(const Value& v);
@@ -151,12 +151,12 @@ private:
     Ref<Ranges> ranges(const Value& v);
     Value pinned(Value v) const;
 
-    // operations.cpp: storage and what is in flight
+    // access.cpp and operations.cpp: storage and what is in flight
     void touch(const CellRef& ref, bool write, const Access& as, const Clock& known);
     [[noreturn]] void race(const Buffer& buffer, int cell, bool write, const Access& earlier, bool earlier_writes);
     Access generic_access() const;
     std::vector<CellRef> cells_of(const Value& place, int part = -1) const;
-    const CellRef one_cell(const Value& place, const char* what) const;
+    CellRef one_cell(const Value& place, const char* what) const;
     Cell& at(const CellRef& r);
     void write_cell(const CellRef& r, const Value& v);
     void check_range(const Buffer& buffer, int cell, const Array& a) const;
@@ -205,6 +205,7 @@ private:
     std::vector<int> flight_; ///< operations that land in a barrier and have not
     int current_ = -1;        ///< agent; -1: the prelude
     int depth_ = 0;           ///< of calls of defs
+    int drawer_ = -1;         ///< the agent that draws work items
     const Step* outer_ = nullptr;
     const Step* inner_ = nullptr; ///< in a def
 };

@@ -63,6 +63,9 @@ bool Cta::iterate(Frame& f, Thread& t) {
     Value item;
     switch (it.over) {
     case Builtin::Draw: {
+        if (drawer_ >= 0 && drawer_ != current_)
+            trouble("barrier", "one agent of a CTA draws work items; " + who(drawer_) + " does");
+        drawer_ = current_;
         auto& left = launch_.left;
         while (cta_ + 1 < ctas_ && !left.empty() && chance_.percent(50)) { // another CTA was faster
             launch_.later.push_back(left.front());

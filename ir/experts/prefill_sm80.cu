@@ -431,9 +431,11 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
 //|         p = exp2(x * unit - ref * unit)
         EACH(e, p) p[e] = exp2_fast(x[e] * unit - ref[ROW(e)] * unit);
 //|         row_sum = row_sum * shrink + p.sum(-1)
-        float part[ROWS];
-        row_sum_of(part, p);
-        EACH_ROW(r) row_sum[r] = row_sum[r] * shrink[r] + part[r];
+        {
+            float part[ROWS];
+            row_sum_of(part, p);
+            EACH_ROW(r) row_sum[r] = row_sum[r] * shrink[r] + part[r];
+        }
 //|         return p, new_max, row_sum, shrink
 //|         # end
     };

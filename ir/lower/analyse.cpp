@@ -1,8 +1,10 @@
-// Types of all names of a program by inference, and what else each statement's CUDA depends on.
+// The scopes of a program, and what each statement's CUDA depends on.
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/lower/expression.h"
 #include "ir/lower/facts.h"
+#include "ir/lower/infer.h"
 #include "ir/lower/place.h"
+#include "ir/lower/reserved.h"
 #include <algorithm>
 #include <set>
 
@@ -17,59 +19,12 @@ using K = Statement::Kind;
 
 namespace {
 
-constexpr int kPasses = 16; // types only widen, so that this many are never needed
-
 bool is_operand(const std::string& name) {
     return name.size() > 1 && name[0] == 'x' && name.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 
 std::string dtype_of(const Node& node) {
     return node.kind == Kind::Subscript ? node.items[0]->text : node.text;
-}
-
-std::vector<std::string> texts(const NodePtr& node) {
-    std::vector<std::string> out;
-    for (const auto& p : parts(node)) out.push_back(syntax::print(*p));
-    return out;
-}
-
-/// `alloc(place, shape, dtype)`.
-struct Alloc {
-    std::string place, dtype;
-    std::vector<std::string> shape;
-};
-
-Alloc alloc_of(const Node& call) {
-    if (call.items.size() != 4 || call.items[1]->kind != Kind::Name || call.items[3]->kind != Kind::Name)
-        fail("no_rule", "alloc takes a place, a shape and an element type", call.span,
-             "write alloc(shared, (ST, BN, D), elem)");
-    return {call.items[1]->text, call.items[3]->text, texts(call.items[2])};
-}
-
-Type type_of_alloc(const Node& call) {
-    const Alloc a = alloc_of(call);
-    Type t;
-    t.element = a.dtype;
-    t.elem = elem_of(a.dtype, call.span);
-    if (a.place == "workspace") {
-        t.form = Form::Work;
-        t.extents = a.shape;
-        return t;
-    }
-    if (a.shape.size() < 2) fail("no_rule", "shared and register storage has rows and columns", call.span);
-    t.columns = a.shape.back();
-    if (a.place == "register") {
-        if (a.shape.size() != 2) fail("no_rule", "register storage is one tile", call.span);
-        t.form = a.dtype == "elem" ? Form::Fragments : a.shape[1] == "1" ? Form::Row : Form::Tile;
-        if (t.form == Form::Row) t.columns.clear();
-        t.storage = true;
-        t.element.clear();
-        return t;
-    }
-    if (a.place != "shared") fail("no_rule", "storage is shared, register or workspace", call.span);
-    t.form = a.dtype != "elem" && a.shape.size() == 2 ? Form::CellColumns : Form::Cells;
-    t.extents.assign(a.shape.begin(), a.shape.end() - (t.form == Form::Cells ? 2 : 1));
-    return t;
 }
 
 class Analyser {
@@ -163,11 +118,7 @@ private:
         scopes(k.body, root);
         place(root, k.body, out_, order_);
         barriers_ = 1;
-        for (int pass = 0; pass < kPasses; ++pass) {
-            changed_ = false;
-            infer(k.body, root);
-            if (!changed_) break;
-        }
+        infer_types(k, root, inner_);
         record(k.body, root);
         if (!k.is_map()) derive_waits(k, out_);
     }
@@ -233,196 +184,11 @@ private:
         }
     }
 
-    // --- types
-
-    void widen(Variable& v, const Type& t, const std::string& name, Span span) {
-        const Type merged = merge(v.type, t, name, span);
-        if (merged == v.type) return;
-        v.type = merged;
-        changed_ = true;
-    }
-
-    /// The type of a name that is given this value.
-    static Type assigned_type(Type t, const Node& value) {
-        const std::string f = callee(value);
-        if ((t.form == Form::Rows || t.form == Form::Cols) && f != "rows" && f != "cols")
-            t.form = t.form == Form::Rows ? Form::Row : Form::Column;
-        t.storage = false;
-        return t;
-    }
-
-    void assign(Scope& scope, const Node& target, const Type& t, const Node& value) {
-        if (target.kind != Kind::Name) return;
-        widen(*scope.find(target.text), callee(value) == "alloc" ? t : assigned_type(t, value), target.text,
-              target.span);
-    }
-
-    void infer(const std::vector<Statement>& body, Scope& scope) {
-        for (const auto& s : body)
-            located(s, [&] {
-                for (const auto& e : read_by(s)) calls(*e, scope);
-                infer(s, scope);
-            });
-    }
-
-    void infer(const Statement& s, Scope& scope) {
-        Expressions x(scope);
-        switch (s.kind) {
-        case K::Def: infer(s.body, *scope.find_def(s.name)->scope); return;
-        case K::With: infer(s.body, *inner_.at(&s)); return;
-        case K::For: loop(s, scope); break;
-        case K::If:
-        case K::While:
-            if (const Type t = x.type(*s.node->items[0]); t.known() && t.form != Form::Scalar)
-                fail("no_rule", "a condition is a scalar", s.node->span);
-            break;
-        case K::Simple: simple(*s.node, scope); return;
-        default: break;
-        }
-        infer(s.body, scope);
-    }
-
-    void loop(const Statement& s, Scope& scope) {
-        const std::string over = callee(*s.node->items[1]);
-        if (over != "range" && over != "bind" && over != "each")
-            fail("no_rule", "no rule prints a loop over this", s.node->items[1]->span, "loop over range(), bind()");
-        Expressions x(scope);
-        bool natural = true;
-        if (over == "range")
-            for (std::size_t k = 1; k < s.node->items[1]->items.size(); ++k) {
-                const Type t = x.type(*s.node->items[1]->items[k]);
-                if (k == 1 && s.node->items[1]->items.size() > 2) natural = t.natural || !t.known();
-            }
-        for (const auto& name : written_by(s)) widen(*scope.find(name), scalar(Elem::Int, natural), name, s.node->span);
-    }
-
-    void simple(const Node& n, Scope& scope) {
-        Expressions x(scope);
-        if (n.kind == Kind::Return) return give_back(n, scope);
-        if (n.kind == Kind::AugAssign) {
-            Node sum = n;
-            sum.kind = Kind::Binary;
-            if (n.items[0]->kind == Kind::Subscript && n.items[0]->items[0]->kind == Kind::Name &&
-                x.type(*n.items[0]->items[0]).storage)
-                sum.items[0] = n.items[0]->items[0];
-            const Type t = x.type(sum);
-            return assign(scope, *n.items[0], t, sum);
-        }
-        if (n.kind != Kind::Assign) return;
-        if (n.items.size() != 2) fail("no_rule", "one assignment has one target", n.span);
-        const auto targets = parts(n.items[0]);
-        const Node& value = *n.items[1];
-        if (n.items[0]->kind != Kind::Tuple) {
-            if (targets[0]->kind == Kind::Name) assign(scope, *targets[0], value_type(value, scope), value);
-            return;
-        }
-        std::vector<Type> types;
-        if (value.kind == Kind::Tuple) {
-            for (const auto& v : value.items) types.push_back(value_type(*v, scope));
-        } else {
-            types = several(value, scope);
-        }
-        if (types.size() != targets.size())
-            fail("no_rule", std::to_string(types.size()) + " values for " + std::to_string(targets.size()) + " names",
-                 n.span);
-        for (std::size_t k = 0; k < types.size(); ++k)
-            assign(scope, *targets[k], types[k], value.kind == Kind::Tuple ? *value.items[k] : value);
-    }
-
-    Type value_type(const Node& value, Scope& scope) {
-        const std::string f = callee(value);
-        if (f == "alloc") return type_of_alloc(value);
-        if (f == "named_barrier") {
-            Type t;
-            t.form = Form::Barrier;
-            t.columns = value.items.size() > 1 ? syntax::print(*value.items[1]) : "";
-            return t;
-        }
-        const Def* d = scope.find_def(f);
-        if (d != nullptr && !d->by_value && d->types.size() == 1) return d->types[0];
-        if (value.kind == Kind::List) {
-            Type t;
-            t.form = Form::Ranges;
-            return t;
-        }
-        return Expressions(scope).type(value);
-    }
-
-    std::vector<Type> several(const Node& value, Scope& scope) {
-        const std::string f = callee(value);
-        Expressions x(scope);
-        if (f == "pick") {
-            for (std::size_t k = 1; k < value.items.size(); ++k) x.type(*value.items[k]);
-            return {scalar(Elem::Int, true), scalar(Elem::Bool, true)};
-        }
-        if (f == "divmod" && value.items.size() == 3) {
-            const Type a = x.type(*value.items[1]), b = x.type(*value.items[2]);
-            if (!a.known() || !b.known()) return {{}, {}};
-            Type quotient = meet(a, b, value.span), rest = quotient;
-            quotient.natural = a.natural && b.natural;
-            rest.natural = b.natural;
-            return {quotient, rest};
-        }
-        if (const Def* d = scope.find_def(f)) return d->types;
-        fail("no_rule", "no rule takes `" + syntax::print(value) + "` apart", value.span);
-    }
-
-    void give_back(const Node& n, Scope& scope) {
-        Def* def = def_of(scope);
-        if (def == nullptr) fail("no_rule", "return outside of a def", n.span);
-        const auto values = parts(n.items[0]);
-        for (std::size_t k = 0; k < values.size(); ++k) {
-            const Type t = assigned_type(value_type(*values[k], scope), *values[k]);
-            const Type merged = merge(def->types[k], t, "what it returns", n.span);
-            if (!(merged == def->types[k])) changed_ = true;
-            def->types[k] = merged;
-        }
-        if (def->by_value && def->types[0].known() && def->types[0].form != Form::Scalar &&
-            def->types[0].form != Form::Ranges) {
-            def->by_value = false;
-            changed_ = true;
-        }
-    }
-
-    /// What a call gives a def's parameters.
-    void calls(const Node& node, Scope& scope) {
-        const std::string f = callee(node);
-        if (Def* d = scope.find_def(f)) give_arguments(*d, node, 1, 0, scope);
-        if (f == "classify" && node.items.size() > 2) {
-            Def* d = scope.find_def(node.items[2]->text);
-            if (d == nullptr) fail("no_rule", "classify(count, def, ...)", node.span);
-            give_arguments(*d, node, 3, 1, scope);
-            const std::string& n = d->params.back();
-            widen(d->scope->variables.at(n), scalar(Elem::Int, true), n, node.span);
-        }
-        for (std::size_t k = 0; k < node.items.size(); ++k)
-            if (node.items[k]) calls(*node.items[k], scope);
-    }
-
-    void give_arguments(Def& d, const Node& call, std::size_t from, std::size_t more, Scope& scope) {
-        d.called = true;
-        if (call.items.size() - from + more != d.params.size())
-            fail("no_rule", "`" + d.statement->name + "` takes " + std::to_string(d.params.size()) + " arguments",
-                 call.span);
-        for (std::size_t k = from; k < call.items.size(); ++k) {
-            const std::string& name = d.params[k - from];
-            Variable& v = d.scope->variables.at(name);
-            Type t = Expressions(scope).type(*call.items[k]);
-            t.storage = false;
-            if (v.type.known() && t.known() && (v.type.form != t.form || v.type.columns != t.columns))
-                fail("no_rule", "`" + name + "` of `" + d.statement->name + "` is given two kinds of values",
-                     call.items[k]->span);
-            widen(v, t, name, call.items[k]->span);
-        }
-    }
-
     // --- facts
 
-    static Def* def_of(Scope& scope) {
-        if (scope.outer == nullptr) return nullptr;
-        for (auto& [name, d] : scope.outer->defs)
-            if (d.scope == &scope) return &d;
-        return nullptr;
+    /// The same identifier stands on both sides.
+    static void check_name(const std::string& name) {
+        if (is_reserved(name)) fail("no_rule", "`" + name + "` means something else in CUDA", {}, "use another name");
     }
 
     void record(const std::vector<Statement>& body, Scope& scope) {
@@ -447,6 +213,11 @@ private:
                     std::find(d.results.begin(), d.results.end(), name) == d.results.end())
                     fail("no_rule", "`" + name + "` is assigned, but not returned: its caller would see it");
             f.derived = interface(d);
+        }
+        for (const auto& name : written_by(s)) check_name(name);
+        if (s.kind == K::Def) {
+            check_name(s.name);
+            for (const auto& p : scope.find_def(s.name)->params) check_name(p);
         }
         const Def* of = def_of(scope);
         for (auto* list : {&f.results, &f.before})
@@ -517,77 +288,15 @@ private:
     std::map<std::string, Type> work_;
     std::string storage_text_;
     std::map<const Statement*, int> order_;
-    std::map<const Statement*, Scope*> inner_;
+    RoleScopes inner_;
     std::string width_, threads_;
     int barriers_ = 1;
-    bool changed_ = false;
 };
 
 } // namespace
 
 Analysis analyse(const cuir::Program& program) {
     return Analyser(program).run();
-}
-
-const Binding* Facts::result(const std::string& name) const {
-    for (const auto& b : results)
-        if (b.name == name) return &b;
-    return nullptr;
-}
-
-const Facts& Analysis::of(const Statement& s) const {
-    static const Facts none;
-    const auto it = facts.find(&s);
-    return it == facts.end() ? none : it->second;
-}
-
-std::string Analysis::key(const Statement& s) const {
-    return std::to_string(static_cast<int>(s.kind)) + " " + cuir::line_of(s) + "\n" + facts_key(s);
-}
-
-std::string Analysis::facts_key(const Statement& s) const {
-    const Facts& f = of(s);
-    std::string out;
-    const auto add = [&](char mark, const std::vector<Binding>& list) {
-        for (const auto& b : list)
-            out += mark + b.name + "=" + b.type.text() + (b.declares ? "d" : "") + (b.constant ? "c" : "") + " ";
-    };
-    add('>', f.results);
-    add('^', f.before);
-    for (const auto& r : f.reads) out += "<" + r + " ";
-    out += f.derived + " " + std::to_string(f.pending);
-    return out;
-}
-
-std::map<std::string, std::int64_t> int_constants(const Kernel& kernel) {
-    std::map<std::string, std::int64_t> out;
-    bool constants = false;
-    for (const auto& p : kernel.head.back().node->params) {
-        if (p.form == syntax::Param::Form::Bar)
-            constants = true;
-        else if (constants)
-            if (const auto v = known_int(*p.fallback, out)) out[p.name] = *v;
-    }
-    return out;
-}
-
-Resources resources(const Kernel& kernel) {
-    if (kernel.is_map()) return {256, 255};
-    Resources out;
-    out.registers = 0;
-    const auto values = int_constants(kernel);
-    for (const auto& s : kernel.body) {
-        if (s.kind != K::With) continue;
-        for (const auto& k : s.node->items[0]->keywords) {
-            const auto v = known_int(*k.value, values);
-            if (!v) fail("no_rule", "`" + k.name + "` of a role is a constant", k.span);
-            if (k.name == "warps") out.threads += static_cast<int>(32 * *v);
-            if (k.name == "warpgroups") out.threads += static_cast<int>(128 * *v);
-            if (k.name == "registers") out.registers = std::max(out.registers, static_cast<int>(*v));
-        }
-    }
-    if (out.registers == 0) out.registers = 255;
-    return out;
 }
 
 } // namespace cubridge::ir::lower

@@ -210,6 +210,9 @@ Type Expressions::call_type(const Node& node) const {
         if (!def->by_value) fail("no_rule", "what `" + name + "` returns has to be assigned to names", node.span);
         return def->types[0];
     }
+    if ((name == "full" && node.items.size() == 3 && syntax::print(*node.items[1]) != "R") ||
+        (name == "rows" && node.items.size() == 3 && syntax::print(*node.items[2]) != "R"))
+        fail("no_rule", "the rows of an agent are named R", node.span);
     if (name == "full") {
         Type t = value(arg(1), node.span);
         if (t.known()) t.form = Form::Row;

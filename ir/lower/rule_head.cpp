@@ -15,8 +15,14 @@ namespace {
 
 constexpr int kFile = 65536; // registers of an SM
 
+/// An element type as C++ spells it; f16, bf16 and i64 are the preamble's.
 std::string tag(const std::string& dtype) {
-    return dtype == "f32" ? "float" : dtype == "i32" ? "int" : dtype;
+    static constexpr std::pair<const char*, const char*> kTags[] = {{"f32", "float"},      {"f64", "double"},
+                                                                    {"i32", "int"},        {"i16", "short"},
+                                                                    {"i8", "signed char"}, {"u8", "unsigned char"}};
+    for (const auto& [from, to] : kTags)
+        if (dtype == from) return to;
+    return dtype;
 }
 
 Region param(const Statement& s, const Facts& f) {

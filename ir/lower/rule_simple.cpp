@@ -45,6 +45,15 @@ Region call_def(const Def& def, const Node& call, const std::vector<Binding>& re
         return it == def.results.end() ? nullptr : &results[static_cast<std::size_t>(it - def.results.begin())];
     };
     Region out{"call", {}, {}};
+    for (std::size_t k = 0; k < results.size(); ++k) {
+        const auto same = [&](const auto& other) { return other.name == results[k].name; };
+        if (std::count_if(results.begin(), results.end(), same) > 1)
+            fail("no_rule", "`" + results[k].name + "` is assigned twice", call.span);
+        if (def.is_param(def.results[k]) &&
+            std::count_if(call.items.begin() + 1, call.items.end(),
+                          [&](const NodePtr& a) { return a->kind == Kind::Name && a->text == results[k].name; }) > 1)
+            fail("no_rule", "`" + results[k].name + "` is written while it is read as another argument", call.span);
+    }
     print_declarations(out.lines, results);
     Lines before, after;
     std::vector<std::string> taken = names_in(call);

@@ -14,7 +14,11 @@ using K = Statement::Kind;
 
 namespace {
 
-constexpr int kAlignment = 128; ///< of shared storage: what `smem.take` rounds up to
+constexpr int kLine = 128; ///< bytes: what `Smem::take` and a row of a cell round up to
+
+std::int64_t rounded_up(std::int64_t n, std::int64_t to) {
+    return (n + to - 1) / to * to;
+}
 
 const Node* find_loop(const std::vector<Statement>& body, const char* over) {
     for (const auto& s : body) {
@@ -62,14 +66,18 @@ int shared_bytes(const Kernel& kernel) {
             if (const auto c = kernel.constant(dtype)) dtype = c->text;
             const auto type = dtype_from_short(dtype);
             if (!type) fail("no_rule", "`" + dtype + "` is no element type", call.span);
+            const auto shape = parts(call.items[2]);
             std::int64_t bytes = size_in_bytes(*type);
-            for (const auto& axis : parts(call.items[2])) {
-                const auto n = known_int(*axis, known);
+            for (std::size_t k = 0; k < shape.size(); ++k) {
+                auto n = known_int(*shape[k], known);
                 if (!n || *n <= 0 || bytes > (std::int64_t{1} << 30) / *n)
-                    fail("no_rule", "an extent of shared storage is a positive constant", axis->span);
+                    fail("no_rule", "an extent of shared storage is a positive constant", shape[k]->span);
+                // Rows of cells are whole lines: `Cell::kPitch`.
+                if (k + 1 == shape.size() && (shape.size() > 2 || call.items[3]->text == "elem"))
+                    n = rounded_up(*n * size_in_bytes(*type), kLine) / size_in_bytes(*type);
                 bytes *= *n;
             }
-            total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+            total += rounded_up(bytes, kLine);
         });
     }
     if (total > std::numeric_limits<int>::max()) fail("no_rule", "more shared memory than there is");

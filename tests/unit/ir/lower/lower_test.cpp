@@ -83,9 +83,9 @@ TEST(LowerTest, NoConstantIsDead) {
         EXPECT_NE(without_margin(r->cuda), without_margin(expert_text())) << from;
         EXPECT_LE(r->printed.size(), 2u) << from;
     }
+    // The portable expert's registers are the launch bounds of its preamble: nothing in the role's region says them.
     const auto r = lowered(edited(program_text(expert_text()), "registers=255", "registers=232"));
-    ASSERT_TRUE(r) << message(r);
-    EXPECT_NE(without_margin(r->cuda), without_margin(expert_text()));
+    EXPECT_NE(message(r).find("does not name `255` once"), std::string::npos) << message(r);
 }
 
 TEST(LowerTest, OnlyWhatDiffersIsPrinted) {

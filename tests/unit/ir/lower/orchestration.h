@@ -30,8 +30,9 @@ inline std::string values_waited_for_first() {
 inline std::string queries_in_registers() {
     const std::string p =
         edited(base_program(), "        P = alloc", "        Qf = alloc(register, (R, D), elem)\n        P = alloc");
-    return edited(p, "                gemm(Qs[g], Ks[s].T, out=S)\n",
-                  "                if k == 0:\n                    Qf[:] = Qs[g]\n                gemm(Qf, Ks[s].T, out=S)\n");
+    return edited(
+        p, "                gemm(Qs[g], Ks[s].T, out=S)\n",
+        "                if k == 0:\n                    Qf[:] = Qs[g]\n                gemm(Qf, Ks[s].T, out=S)\n");
 }
 
 inline std::string column_vector_staged() {

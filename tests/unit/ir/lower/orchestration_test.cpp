@@ -48,14 +48,16 @@ TEST(OrchestrationTest, Constants) {
 TEST(OrchestrationTest, KeysOneTileAhead) {
     const std::string cuda = cuda_of(test::keys_one_tile_ahead(), 4);
     contains(cuda, "                tiles.pick(min(k + 1, tiles.length() - 1), y, unused);\n");
-    contains(cuda, "                copy_async<32 * W>(Ks[(k + 1) % ST], K.rows(b, h / G, y * BN, (y + 1) * BN), Sk);\n");
+    contains(cuda,
+             "                copy_async<32 * W>(Ks[(k + 1) % ST], K.rows(b, h / G, y * BN, (y + 1) * BN), Sk);\n");
     contains(cuda, "                wait_copies<1>();\n");
 }
 
 TEST(OrchestrationTest, ValuesWaitedForFirst) {
-    contains(cuda_of(test::values_waited_for_first(), 1),
-             "//|                 gemm(Qs[g], Ks[s].T, out=S)\n                gemm(S, Qs[g], transposed(Ks[s]));\n//|   "
-             "              if k + 1");
+    contains(
+        cuda_of(test::values_waited_for_first(), 1),
+        "//|                 gemm(Qs[g], Ks[s].T, out=S)\n                gemm(S, Qs[g], transposed(Ks[s]));\n//|   "
+        "              if k + 1");
 }
 
 TEST(OrchestrationTest, QueriesInRegisters) {

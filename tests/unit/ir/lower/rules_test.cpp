@@ -89,6 +89,14 @@ TEST(RulesTest, RowsAndReductions) {
                                                   "EACH(e, acc) acc[e] = acc[e] * rcp_fast(part[ROW(e)]);\n}");
 }
 
+TEST(RulesTest, NamesThatMeanSomethingElseAreRefused) {
+    for (const char* name : {"register", "min", "ROWS", "a__b", "new"}) {
+        const auto r = lowered(edited(base(), "    unit =", "    " + std::string(name) + " = 1.0\n    unit ="));
+        EXPECT_NE(message(r).find("means something else in CUDA"), std::string::npos) << name << message(r);
+    }
+    EXPECT_NE(message(lowered(edited(base(), "rows(i0, R)", "rows(i0, BM)"))).find("named R"), std::string::npos);
+}
+
 TEST(RulesTest, LoopVariablesKeepOutOfTheWay) {
     const std::string text =
         edited(edited(base(), "    unit =", "    e = 1.0\n    unit ="), "        x = S\n", "        x = S * e\n");
@@ -244,7 +252,8 @@ extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb
     EXPECT_NE(r->cuda.find(expected), std::string::npos) << r->cuda.substr(r->cuda.find("//| T = "), 4000);
     EXPECT_EQ(region(r, "low = minimum"), "low = fminf(low, x1(0, n * 2 + r));");
     EXPECT_EQ(region(r, "U[n, 1]"), "U(n, 1) = (float)T(0, n);");
-    EXPECT_NE(region(r, "*, BM").find("const Work<int, 2> T(args.workspace, workspace_end, B, Sk);"), std::string::npos);
+    EXPECT_NE(region(r, "*, BM").find("const Work<int, 2> T(args.workspace, workspace_end, B, Sk);"),
+              std::string::npos);
     EXPECT_EQ(
         region(r, "x = where(T"),
         "float x[TILE(BN)];\nEACH(e, x) x[e] = T(b, j[CID(e)]) == T(b, i[ROW(e)]) ? S[e] + x1(b, j[CID(e)]) : -INF;");

@@ -13,6 +13,8 @@ TEST(ShapeTest, OfAnExpert) {
     EXPECT_FALSE(s->grids[0].per_sm);
     EXPECT_EQ(s->grids[0].threads, 128);
     EXPECT_EQ(s->grids[0].shared_bytes, 2 * (128 * 128 + 2 * 64 * 128));
+    const auto odd = shape_of(*cuir::read(test::edited(test::program_text(test::expert_text()), ", D=128", ", D=96")));
+    EXPECT_EQ(odd->grids[0].shared_bytes, s->grids[0].shared_bytes); // rows are whole lines
     EXPECT_TRUE(s->storage.empty());
 }
 
