@@ -6,12 +6,18 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread and 99 KB of shared
-/// memory.
+/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread, and KB of shared memory.
 struct Tile {
-    int head_dim, bm, bn, warps;
+    int head_dim, bm, bn, warps, shared;
 };
-constexpr Tile kTiles[] = {{64, 128, 128, 4}, {128, 128, 64, 4}, {192, 128, 64, 8}, {256, 64, 32, 4}};
+constexpr Tile kTiles[] = {
+    {64, 128, 128, 4, 48}, {128, 128, 64, 4, 64}, {192, 128, 64, 8, 96}, {256, 128, 64, 8, 128}, {256, 64, 32, 4, 64}};
+
+int shared_of(const std::string& arch) {
+    for (const char* small : {"sm_86", "sm_89", "sm_12"})
+        if (arch.rfind(small, 0) == 0) return 99;
+    return 160;
+}
 
 bool may_be_empty(const Part& p) {
     return p.empty != Part::Empty::Never || p.weights.kind != Weights::Kind::Softmax;
@@ -56,10 +62,11 @@ void shape(Work& w) {
         set_constant(w.kernel, n, node);
         return true;
     };
-    bool changed = set("D", l.head_dim);
-    changed = set("Dv", l.head_dim_v) || changed;
+    const bool own_d = !set("D", l.head_dim), own_dv = !set("Dv", l.head_dim_v);
+    bool changed = !own_d || !own_dv;
     for (const Tile& t : kTiles) {
-        if (t.head_dim < std::max(l.head_dim, l.head_dim_v)) continue;
+        if (!changed) break; // the expert's own tile
+        if (t.head_dim < std::max(l.head_dim, l.head_dim_v) || t.shared > shared_of(l.target.request.arch)) continue;
         for (const auto& [n, v] : {std::pair{"BM", t.bm}, {"BN", t.bn}, {"W", t.warps}})
             if (w.kernel.constant(n)) changed = set(n, v) || changed;
         break;

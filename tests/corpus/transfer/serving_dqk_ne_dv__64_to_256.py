@@ -9,7 +9,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     Lse: f32[B, Hq, Sq],
-    *, BM=64, BN=32, ST=1, W=4, D=64, Dv=256, elem=bf16):
+    *, BM=128, BN=64, ST=1, W=8, D=64, Dv=256, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
