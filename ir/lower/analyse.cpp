@@ -58,7 +58,7 @@ private:
     }
 
     static void give(Scope& scope, const std::string& name, Type type) {
-        scope.variables[name] = {std::move(type), 0, true, false, 0};
+        scope.variables[name] = {std::move(type), 0, true, 0};
     }
 
     void number(const std::vector<Statement>& body) {
@@ -270,7 +270,7 @@ private:
 
     void called(const Node& node, const Scope& scope, Facts& f) {
         std::string name = callee(node);
-        if (name == "classify") name = node.items[2]->text;
+        if (name == "classify" && node.items.size() > 2) name = node.items[2]->text;
         if (const Def* d = scope.find_def(name)) f.derived += interface(*d);
         for (const auto& i : node.items)
             if (i) called(*i, scope, f);

@@ -112,10 +112,9 @@ std::string Expressions::tight(const Node& node, Elem as, const Where& where, in
 Expressions::Text Expressions::infix(const Node& a, const std::string& op, const Node& b, Elem as,
                                      const Where& where) const {
     const int level = level_of(op);
-    // Both sides of && and || in parentheses if they are the other: what compilers warn about.
-    const int left = level == kOr ? kBitOr : level, right = level == kOr ? kBitOr : level + 1;
-    return {tight(a, as, where, left == kBitOr && op == "||" ? kAnd + 1 : left) + " " + op + " " +
-                tight(b, as, where, right == kBitOr && op == "||" ? kAnd + 1 : right),
+    const bool either = op == "||"; // && in it stands in parentheses, as compilers would have it
+    return {tight(a, as, where, either ? kAnd + 1 : level) + " " + op + " " +
+                tight(b, as, where, either ? kAnd + 1 : level + 1),
             level, as};
 }
 
@@ -175,8 +174,7 @@ Expressions::Text Expressions::binary(const Node& node, const Where& where) cons
     const std::string& op = node.text;
     if (op == "&" || op == "|" || op == "^") {
         if (t.elem != Elem::Bool) return infix(a, op, b, t.elem, where);
-        auto out = infix(a, op == "&" ? "&&" : op == "|" ? "||" : "!=", b, Elem::Bool, where);
-        return out;
+        return infix(a, op == "&" ? "&&" : op == "|" ? "||" : "!=", b, Elem::Bool, where);
     }
     if (op == "//" || op == "%") {
         if (t.elem == Elem::Real)

@@ -226,8 +226,14 @@ Type Expressions::call_type(const Node& node) const {
         if (name == "cols") t.columns = print(*node.items[2]);
         return t;
     }
-    if (name == "length") return scalar(Elem::Int, true);
+    if (name == "length") {
+        if (const Form f = arg(0).form; f != Form::Ranges && f != Form::Unknown)
+            fail("no_rule", "length() is of key ranges", node.span);
+        return scalar(Elem::Int, true);
+    }
     if (name == "classify") {
+        if (node.items.size() < 3 || scope_.find_def(node.items[2]->text) == nullptr)
+            fail("no_rule", "classify(count, def, ...)", node.span);
         Type t;
         t.form = Form::Ranges;
         return t;

@@ -14,7 +14,7 @@ using K = Statement::Kind;
 
 namespace {
 
-constexpr int kPasses = 16; // types only widen, so that this many are never needed
+constexpr int kPasses = 100; // types only widen; a program that needs more is refused
 
 /// `alloc(place, shape, dtype)`.
 struct Alloc {
@@ -39,6 +39,7 @@ public:
             infer(body, root);
             if (!changed_) return;
         }
+        fail("no_rule", "the types of this program depend on each other in too long a chain");
     }
 
 private:
@@ -93,6 +94,8 @@ private:
         const std::string over = callee(*s.node->items[1]);
         if (over != "range" && over != "bind" && over != "each")
             fail("no_rule", "no rule prints a loop over this", s.node->items[1]->span, "loop over range(), bind()");
+        if (over == "range" && (s.node->items[1]->items.size() < 2 || s.node->items[0]->kind != Kind::Name))
+            fail("no_rule", "for k in range(...)", s.node->span);
         Expressions x(scope);
         bool natural = true;
         if (over == "range")

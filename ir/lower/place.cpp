@@ -162,7 +162,6 @@ private:
         if (s->kind == K::Else) s = &(*block(b).body)[first.at - 1];
         variable.first = order_.at(s);
         if (!s->opens_block() || own_scope(*s)) return fail_unassigned(name, *s);
-        variable.before = true;
         analysis_.facts[s].before.push_back({name, {}, true, false});
     }
 
@@ -173,7 +172,6 @@ private:
 
     void declare(const std::string& name, const Statement& s, Variable& variable) {
         variable.first = order_.at(&s);
-        declared_.insert({&s, name});
         for (auto& r : analysis_.facts[&s].results)
             if (r.name == name) {
                 r.declares = true;
@@ -206,7 +204,6 @@ private:
     const std::map<const Statement*, int>& order_;
     std::vector<Block> blocks_;
     std::map<std::string, std::vector<Occurrence>> found_;
-    std::set<std::pair<const Statement*, std::string>> declared_;
 };
 
 void prepare(Scope& scope, const std::vector<Statement>& body, Analysis& analysis) {

@@ -49,8 +49,8 @@ Region bind(const Statement& s, const Facts& f) {
     const auto targets = parts(s.node->items[0]);
     const auto is = [](const Node& n, const char* text) { return syntax::print(n) == text; };
     if (targets.size() != 3 || call.items.size() != 4 || !is(*call.items[1], "B") || callee(*call.items[3]) != "cdiv" ||
-        !is(*call.items[3]->items[1], "Sq") || call.keywords.size() != 1 || call.keywords[0].name != "order" ||
-        call.keywords[0].value->kind != Kind::String)
+        call.items[3]->items.size() != 3 || f.results.size() != 3 || !is(*call.items[3]->items[1], "Sq") ||
+        call.keywords.size() != 1 || call.keywords[0].name != "order" || call.keywords[0].value->kind != Kind::String)
         fail("no_rule", "for b, h, m in bind(B, Hq, cdiv(Sq, BM), order=...)", call.span);
     Region out{"loop", {}, {"}"}};
     for (std::size_t k = 0; k < 3; ++k) // the opening of the kernel declares them: operands are read of request b

@@ -142,6 +142,8 @@ Region assign(const Statement& s, const Analysis& analysis) {
         print_value(out.lines, x, b, value);
         return out;
     }
+    if (target.kind != Kind::Tuple || f.results.size() != target.items.size())
+        fail("no_rule", "names are assigned together, nothing else", target.span);
     if (value.kind == Kind::Tuple) {
         Region out{"elementwise", {}, {}};
         for (std::size_t k = 0; k < value.items.size(); ++k) {

@@ -11,10 +11,9 @@ namespace cubridge::ir::lower {
 
 struct Variable {
     Type type;
-    int writes = 0;      ///< statements that assign it; 0: a parameter, a size or a constant of the kernel
-    bool given = false;  ///< declared by an opening line: a parameter, a loop's counter
-    bool before = false; ///< declared in front of the block in which it is first assigned
-    int first = 0;       ///< order of the statement that declares it
+    int writes = 0;     ///< statements that assign it; 0: a parameter, a size or a constant of the kernel
+    bool given = false; ///< declared by an opening line: a parameter, a loop's counter
+    int first = 0;      ///< order of the statement that declares it
 };
 
 struct Scope;
