@@ -44,6 +44,19 @@ std::optional<Error> refused(const Request& request) {
     return std::nullopt;
 }
 
+/// Rows before the text's first are 0, and -inf as LSE: what rules make of a row without keys must be that.
+std::optional<Error> refused_tail(const Variant& v, const Request& request) {
+    for (const Part& p : v.parts) {
+        const bool zero = p.empty == Part::Empty::Never || p.empty == Part::Empty::Zero ||
+                          request.empty_rows == Request::EmptyRows::Zero;
+        if (!zero || p.weights.kind == Weights::Kind::Ratio ||
+            (!p.weights.extra.empty() && request.lse != Request::Lse::None))
+            return unsupported("rows before the first of a square text are no rows without keys of this variant",
+                               "ask for rows as written, or for empty rows as zero");
+    }
+    return std::nullopt;
+}
+
 /// Operands of the kernel in canonical order, as the generic kernel's plan has them.
 Result<std::vector<launch::Operand>> operands_of(const Specification& specification, const launch::Plan& generic) {
     std::vector<launch::Operand> out;
@@ -132,7 +145,10 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
         if (!expert) return expert.error();
         Variant tail;
         const bool shifted = request.rows == Request::Rows::Tail;
-        if (shifted) tail = carry(*specification.variant(), true);
+        if (shifted) {
+            if (auto error = refused_tail(*specification.variant(), request)) return *error;
+            tail = carry(*specification.variant(), true);
+        }
         transfer::Target target{shifted ? tail : *specification.variant(), {}, request, specification.outputs() == 2};
         for (const int number : specification.order()) {
             const auto& input = specification.inputs()[static_cast<std::size_t>(number)];
@@ -166,15 +182,9 @@ Candidate::Execution Candidate::execute(const Specification& specification, std:
             out.record = trial.error().message;
             return out;
         }
-        // The last rows of a square text are no more than there are keys.
-        if (state_->request.rows == Request::Rows::Tail)
-            std::erase_if(trial->runs, [](const cuir::Run& run) { return run.sizes.at("Sq") > run.sizes.at("Sk"); });
-        if (trial->runs.empty()) {
-            out.record = "no sizes to execute it on satisfy what the text demands";
-            return out;
-        }
         out.runs = static_cast<int>(trial->runs.size());
-        for (const auto& finding : cuir::verify(state_->program, *trial, transfer::reference_of(specification, state_->request))) {
+        for (const auto& finding :
+             cuir::verify(state_->program, *trial, transfer::reference_of(specification, state_->request))) {
             out.record = finding.text();
             return out;
         }

@@ -61,14 +61,14 @@ std::vector<double> values(const Specification& s, const Run& run, Expr e, const
 
 Result<std::map<std::string, Memory>> answer(const Specification& s, const Request& request, const Run& run);
 
-/// Rows of a tensor [B, H, rows, ...]: the last `count`, with zeros before those that there are.
-Memory last_rows(const Memory& m, std::int64_t count) {
+/// Rows of a tensor [B, H, rows, ...]: the last `count`, with `before` in front of those that there are.
+Memory last_rows(const Memory& m, std::int64_t count, double before) {
     Memory out = m;
     const std::int64_t have = m.shape[2], heads = m.shape[0] * m.shape[1];
     out.shape[2] = count;
     std::int64_t width = 1;
     for (std::size_t k = 3; k < m.shape.size(); ++k) width *= m.shape[k];
-    out.values.assign(static_cast<std::size_t>(heads * count * width), 0.0);
+    out.values.assign(static_cast<std::size_t>(heads * count * width), before);
     for (std::int64_t h = 0; h < heads; ++h)
         for (std::int64_t n = 0; n < std::min(have, count) * width; ++n)
             out.values[static_cast<std::size_t>((h + 1) * count * width - 1 - n)] =
@@ -82,10 +82,10 @@ Result<std::map<std::string, Memory>> answer_tail(const Specification& s, Reques
     Run square = run;
     const std::int64_t rows = run.sizes.at("Sq"), keys = run.sizes.at("Sk");
     square.sizes["Sq"] = keys;
-    square.inputs["Q"] = last_rows(run.inputs.at("Q"), keys);
+    square.inputs["Q"] = last_rows(run.inputs.at("Q"), keys, 0.0);
     auto all = answer(s, request, square);
     if (!all) return all;
-    for (auto& [name, m] : *all) m = last_rows(m, rows);
+    for (auto& [name, m] : *all) m = last_rows(m, rows, name == "Lse" ? -std::numeric_limits<double>::infinity() : 0.0);
     return all;
 }
 

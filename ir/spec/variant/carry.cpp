@@ -34,7 +34,7 @@ private:
     Expr shifted(Expr e) {
         const Expr Sq = to_.dim(dims::Sq), Sk = to_.dim(dims::Sk), i = to_.index(axis::i);
         const Expr row = to_.add(i, to_.sub(Sk, Sq));
-        // Loads of q keep their own row: they are hidden behind another input while rows move.
+        // Loads of q, of scores and of parts' outputs keep the kernel's own row.
         const Expr text = to_.rewrite(e, [&](Expr x) {
             if (x->kind == Kind::Dim && x->number == dims::Sq) return Sk;
             return x;
@@ -43,7 +43,8 @@ private:
         map[axis::i] = row;
         const Expr moved = to_.substitute(text, map);
         return to_.rewrite(moved, [&](Expr x) {
-            if (x->kind != Kind::Load || x->number != 0) return x;
+            const bool own = x->kind == Kind::Load && (x->number == 0 || x->number >= kScore) && x->args.size() > 2;
+            if (!own) return x;
             auto args = x->args;
             args[2] = to_.sub(args[2], to_.sub(Sk, Sq));
             return to_.with_args(x, std::move(args));
@@ -69,6 +70,12 @@ Variant carry(const Variant& v, bool tail) {
              {&q.q, &q.k, &q.v, &q.inner, &q.keys, &q.score, &q.keep, &q.weights.value, &q.weights.rest, &q.gain})
             *e = to(*e);
         for (Expr& e : q.weights.extra) e = to(e);
+        if (tail) {
+            ExprPool& pool = *out.pool;
+            const Expr row = pool.add(pool.index(axis::i), pool.sub(pool.dim(dims::Sk), pool.dim(dims::Sq)));
+            q.keep = pool.logical_and(q.keep, pool.apply(Op::Le, pool.integer(0), row));
+            if (q.empty == Part::Empty::Never) q.empty = Part::Empty::Zero;
+        }
         out.parts.push_back(std::move(q));
     }
     out.out = to(v.out);
