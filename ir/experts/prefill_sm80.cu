@@ -302,6 +302,7 @@ template <class T, int M, int H, int C> FN void load(Fragment<T> (&A)[M], const 
 }
 
 // ---- Work and key tiles
+FN int key_length(const cb_args& args, int b) { return args.seq_lens_k ? args.seq_lens_k[b] : args.max_kv; }
 enum Order { by_head, heaviest_first };
 struct Items { // work items of this CTA
     const cb_args& args; const int rows, order, count; i64 at; // count: heads, where they are not those of q
@@ -314,7 +315,7 @@ struct Items { // work items of this CTA
         b = bh / count;
         h = bh % count + args.head_begin;
         Sq = args.max_q;
-        Sk = args.seq_lens_k ? args.seq_lens_k[b] : args.max_kv;
+        Sk = key_length(args, b);
         at += gridDim.x;
         return true;
     }

@@ -100,7 +100,15 @@ Lines constants_block(const Kernel& kernel, const cuir::Program& program) {
         const Node& call = *s.node->items.back();
         const auto shape = parts(call.items[2]);
         std::string extents;
-        for (const auto& axis : shape) extents += ", " + x.print(*with_values(axis, values), Elem::Int);
+        for (const auto& axis : shape) { // heads are counted from the model's first
+            const bool heads = axis->kind == Kind::Name;
+            if (heads && axis->text == "Hq")
+                extents += ", args.head_begin + Hq";
+            else if (heads && axis->text == "Hk")
+                extents += ", args.head_begin / (Hq / Hk) + Hk";
+            else
+                extents += ", " + x.print(*with_values(axis, values), Elem::Int);
+        }
         out.push_back("const Work<" + tag(call.items[3]->text) + ", " + std::to_string(shape.size()) + "> " +
                       s.node->items[0]->text + "(args.workspace, workspace_end" + extents + ");");
     }
@@ -116,9 +124,8 @@ Region print_head(const Statement& s, const Analysis& analysis) {
         return {"map",
                 {"extern \"C\" __global__ void __launch_bounds__(256) " + s.name +
                      "(const __grid_constant__ cb_args args) {",
-                 "    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q, Sk = "
-                 "args.max_kv;",
-                 "    int b = 0;"},
+                 "    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q;",
+                 "    int b = 0, Sk = args.max_kv;"},
                 {"}"}};
     case K::Param: return param(s, f);
     default: fail("no_rule", "no rule prints this line of a kernel's head");

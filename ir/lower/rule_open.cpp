@@ -40,7 +40,11 @@ Region range(const Statement& s, const Facts& f) {
         extra = ", " + k + "_end = " + end;
         end = k + "_end";
     }
-    return {"loop", {"for (int " + k + " = " + begin + extra + "; " + k + " < " + end + "; " + step + ") {"}, {"}"}};
+    // Of a map: loads of several turns are in flight at once.
+    const std::string unroll = f.kernel->is_map() ? "_Pragma(\"unroll 8\") " : "";
+    return {"loop",
+            {unroll + "for (int " + k + " = " + begin + extra + "; " + k + " < " + end + "; " + step + ") {"},
+            {"}"}};
 }
 
 /// Work items: the class `Items` of the preamble knows their order.
@@ -73,27 +77,33 @@ Region each(const Statement& s, const Facts& f) {
     if (rank < 1 || rank > 4 || call.items.size() != rank + 1) fail("no_rule", "for i, j in each(A, B)", call.span);
     const Expressions x(*f.scope);
     Region out{"loop", {}, {"}"}};
-    std::string count;
     std::vector<std::string> taken = names_in(call);
     for (const auto& [name, variable] : f.scope->variables) taken.push_back(name);
     const std::string at = fresh("at", taken);
-    for (std::size_t k = 0; k < rank; ++k) {
-        std::string extent = x.print(*call.items[k + 1], Elem::Int);
-        if (call.items[k + 1]->kind != Kind::Name) extent = "(" + extent + ")";
-        count += k == 0 ? "(long long)" + extent : " * " + extent;
-    }
-    out.lines.push_back("for (long long " + at + " = (long long)blockIdx.x * blockDim.x + threadIdx.x; " + at + " < " +
-                        count + "; " + at + " += (long long)gridDim.x * blockDim.x) {");
-    std::string rest = at;
+    // Extents are those of the longest request; what stands under the loop has the lengths of its own.
+    std::string extents, count, rest = at;
     Lines indices;
+    for (std::size_t k = 0; k < rank; ++k) {
+        taken.push_back(fresh("extent", taken));
+        const std::string extent = taken.back();
+        extents += (k == 0 ? "const int " : ", ") + extent + " = " + x.print(*call.items[k + 1], Elem::Int);
+        count += (k == 0 ? "(long long)" : " * ") + extent;
+    }
+    bool requests = false;
     for (std::size_t k = rank; k-- > 0;) {
-        std::string extent = x.print(*call.items[k + 1], Elem::Int);
-        if (call.items[k + 1]->kind != Kind::Name) extent = "(" + extent + ")";
-        const std::string name = targets[k]->text; // operands are read of request b, which the kernel declares
-        indices.push_back((name == "b" ? "    " : "    const int ") + name + " = (int)(" + rest +
-                          (k == 0 ? "" : " % " + extent) + ");");
+        const Node& size = *call.items[k + 1];
+        const std::string extent = taken[taken.size() - rank + k], name = targets[k]->text;
+        std::string index = "(int)(" + rest + (k == 0 ? "" : " % " + extent) + ")";
+        // Heads are counted from the model's first.
+        if (size.kind == Kind::Name && size.text == "Hq") index = "args.head_begin + " + index;
+        if (size.kind == Kind::Name && size.text == "Hk") index = "args.head_begin / (Hq / Hk) + " + index;
+        requests = requests || name == "b"; // which the kernel declares: operands are read of request b
+        indices.push_back((name == "b" ? "    " : "    const int ") + name + " = " + index + ";");
         rest += " / " + extent;
     }
+    out.lines = {extents + ";", "for (long long " + at + " = (long long)blockIdx.x * blockDim.x + threadIdx.x; " + at +
+                                    " < " + count + "; " + at + " += (long long)gridDim.x * blockDim.x) {"};
+    if (requests) indices.insert(indices.begin(), "    Sk = key_length(args, b);");
     out.lines.insert(out.lines.end(), indices.rbegin(), indices.rend());
     return out;
 }

@@ -209,8 +209,8 @@ def least(
     const std::string expected = R"cu(//| @map
 //| def ids(
 extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb_args args) {
-    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q, Sk = args.max_kv;
-    int b = 0;
+    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q;
+    int b = 0, Sk = args.max_kv;
 //|     x0: i32[N],
     const Operand<int, 1> x0(args.operand[0], b);
 //|     x1: f16[B, Sk],
@@ -223,13 +223,15 @@ extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb
     const Work<int, 2> T(args.workspace, workspace_end, B, Sk);
     const Work<float, 2> U(args.workspace, workspace_end, cdiv(Sk, 64), 2);
 //|     for b, j in each(B, Sk):
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < (long long)B * Sk; at += (long long)gridDim.x * blockDim.x) {
-        b = (int)(at / Sk);
-        const int j = (int)(at % Sk);
+    const int extent = B, extent1 = Sk;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < (long long)extent * extent1; at += (long long)gridDim.x * blockDim.x) {
+        b = (int)(at / extent1);
+        const int j = (int)(at % extent1);
+        Sk = key_length(args, b);
 //|         count = 0
         int count = 0;
 //|         for r in range(x0.shape[0] - 1):
-        for (int r = 0; r < x0.size(0) - 1; ++r) {
+        _Pragma("unroll 8") for (int r = 0; r < x0.size(0) - 1; ++r) {
 //|             count += x0[r + 1] <= j
             count = count + (int)(x0(r + 1) <= j);
 //|             # end
