@@ -10,6 +10,10 @@ int check(const Options& options);
 int specs(const Options& options);
 int cache_command(const Options& options);
 int info(const Options& options);
+int lower(const Options& options);
+int lift(const Options& options);
+int exec(const Options& options);
+int explain(const Options& options);
 
 const char* help_of(const std::string& command); ///< of a command; of all for an unknown or empty name
 

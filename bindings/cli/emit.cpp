@@ -33,6 +33,11 @@ std::string emit(const std::string& folder, const ir::Specification* specificati
         also("kernel.cubin",
              {reinterpret_cast<const char*>(report.artifact->cubin.data()), report.artifact->cubin.size()});
         also("plan.txt", report.artifact->plan.text());
+        if (!report.artifact->program.empty()) {
+            also("expert.py", report.artifact->expert_program);
+            also("variant.py", report.artifact->program);
+            also("difference.txt", report.artifact->difference);
+        }
     }
     return wrong;
 }

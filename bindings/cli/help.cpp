@@ -32,6 +32,10 @@ constexpr const char* kGeneral =
     "  specs                    list the specifications that come with the library\n"
     "  cache list|show|verify   look into the store\n"
     "  info                     what is here, and what is missing\n"
+    "  explain SPEC...          how a specification was understood, and what rules make of an expert for it\n"
+    "  exec PROGRAM.py          run a CuIR program against a specification: races, deadlocks, wrong values\n"
+    "  lower PROGRAM.py         CUDA of a CuIR program, from the expert's\n"
+    "  lift FILE.cu             the CuIR in the margin of an expert\n"
     "\n"
     "`cubridge COMMAND --help` has the options. Exit status: 0 done, 2 usage, 3 the specification is not accepted, 4 "
     "no\n"
@@ -42,7 +46,9 @@ constexpr const char* kAdapt =
     "\n"
     "Makes the kernel of each specification: from the store, or by adapting and compiling it. Needs no "
     "GPU.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
-    "  --emit DIR               write variant.txt, kernel.cu, kernel.cubin, plan.txt, report.json\n";
+    "  --emit DIR               write variant.txt, kernel.cu, kernel.cubin, plan.txt, report.json; with an expert's "
+    "kernel also\n"
+    "                           expert.py, variant.py and difference.txt\n";
 
 constexpr const char* kCheck =
     "usage: cubridge check SPEC... [options]\n"
@@ -73,6 +79,30 @@ constexpr const char* kInfo =
     "Says what this machine has: GPUs, driver, NVRTC, store. Exit status 7 and a line for each thing that is missing.\n"
     "A machine without a GPU lacks nothing: it adapts and compiles for a named architecture.\n";
 
+constexpr const char* kExplain =
+    "usage: cubridge explain SPEC... [options]\n"
+    "\n"
+    "Prints the canonical variant, the rules that change the expert's program, and the difference of the two programs, "
+    "or why\n"
+    "the generic kernel serves.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP;
+
+constexpr const char* kExec =
+    "usage: cubridge exec PROGRAM.py --spec SPEC.py [--seeds N] [--json]\n"
+    "\n"
+    "Checks a CuIR program and runs it on small shapes under every policy, N seeds each (4), against the "
+    "specification.\n"
+    "Exit status 5 where something was found.\n" CUBRIDGE_SPEC_HELP;
+
+constexpr const char* kLower = "usage: cubridge lower PROGRAM.py [--expert NAME] [--json]\n"
+                               "\n"
+                               "Prints the CUDA of a CuIR program: the expert's, with the statements that differ "
+                               "printed anew. What was copied\n"
+                               "and what was printed goes to stderr. Exit status 4 where no rule prints a statement.\n";
+
+constexpr const char* kLift = "usage: cubridge lift FILE.cu\n"
+                              "\n"
+                              "Prints the CuIR in the margin of a file, or of an expert by its name.\n";
+
 #undef CUBRIDGE_REQUEST_HELP
 #undef CUBRIDGE_SPEC_HELP
 
@@ -84,6 +114,10 @@ const char* help_of(const std::string& command) {
     if (command == "specs") return kSpecs;
     if (command == "cache") return kCache;
     if (command == "info") return kInfo;
+    if (command == "explain") return kExplain;
+    if (command == "exec") return kExec;
+    if (command == "lower") return kLower;
+    if (command == "lift") return kLift;
     return kGeneral;
 }
 

@@ -23,6 +23,10 @@ int run(const std::vector<std::string>& arguments) {
     if (options.command == "specs") return specs(options);
     if (options.command == "cache") return cache_command(options);
     if (options.command == "info") return info(options);
+    if (options.command == "explain") return explain(options);
+    if (options.command == "exec") return exec(options);
+    if (options.command == "lower") return lower(options);
+    if (options.command == "lift") return lift(options);
     throw Usage(options.command.empty() ? "a command is needed" : "there is no command `" + options.command + "`");
 }
 

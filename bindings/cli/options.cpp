@@ -167,6 +167,12 @@ Options parse_options(const std::vector<std::string>& arguments) {
             o.cases = whole(value(), name, 1, 40);
         else if (name == "--resume")
             o.resume = value();
+        else if (name == "--expert")
+            o.expert = value();
+        else if (name == "--spec")
+            o.spec = value();
+        else if (name == "--seeds")
+            o.seeds = whole(value(), name, 1, 1000);
         else if (name == "--cache")
             o.cache = value();
         else if (name == "--emit")

@@ -22,6 +22,9 @@ struct Options {
     std::optional<std::string> cache; ///< unset: the user's own; empty: memory only
     std::string emit;                 ///< folder; empty: nothing is written
     std::string resume;               ///< check: file of JSON lines
+    std::string expert;               ///< lower: its name; empty: the one that the program names
+    std::string spec;                 ///< exec: what the program is to compute
+    int seeds = 4;                    ///< exec: of each policy
     std::uint64_t seed = 1;
     int cases = 40;
     bool gpu = false, small = false, json = false, quiet = false;

@@ -39,6 +39,10 @@ bool exists(const std::string& path) {
 
 } // namespace
 
+std::string read_text(const std::string& path) {
+    return read_file(path);
+}
+
 Target open_target(const std::string& word, const Options& options) {
     Target t;
     t.word = word;

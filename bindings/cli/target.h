@@ -10,6 +10,9 @@ struct Target {
     ir::Source source;
 };
 
+/// The text of a file. Throws Usage where there is none, or it can't be read.
+std::string read_text(const std::string& path);
+
 /// Reads the file. Throws Usage where there is none, or it can't be read: a text is only refused once it has been seen.
 Target open_target(const std::string& word, const Options& options);
 

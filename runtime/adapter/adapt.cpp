@@ -1,5 +1,6 @@
 // The pipeline: look up, become the one maker, print, compile, judge, keep.
 // SPDX-License-Identifier: Apache-2.0
+#include "cubridge/ir/candidate.h"
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/why.h"
@@ -73,8 +74,12 @@ private:
         }
         if (stopped() || !become_maker()) return;
         if (options_.locks != nullptr && look_up(true)) return;
-        Artifact artifact;
-        if (!print(artifact) || stopped() || !compile(artifact)) return;
+        Artifact artifact = blank();
+        if (!rules(artifact)) {
+            if (report_.error) return;
+            artifact = blank();
+            if (stopped() || !print(artifact) || stopped() || !compile(artifact)) return;
+        }
         {
             Timed stage(*this, "verify");
             stage.skipped(artifact.verification.record);
@@ -93,6 +98,10 @@ private:
         auto found = take(options_.store->find(key_, own));
         if (!found) found = take(options_.store->find(key_));
         stage.ok();
+        // A generic kernel that was made before the rules of this library were tried on the variant gives way.
+        if (found && (options_.compiler != nullptr || options_.renew) && !options_.printer &&
+            found->build.made_by == "generic" && found->build.rules != generic_build())
+            return false;
         if (!found) return false;
         report_.joined = again;
         serve(std::move(*found), disk ? "store" : "memory");
@@ -146,6 +155,76 @@ private:
     }
 
     // ---- Making -----------------------------------------------------------------------------------------------------
+    static std::string generic_build() {
+        return fmt::format("{} abi-{} without {}", kPrinter, ir::abi::kKernelAbi, ir::candidate_version());
+    }
+
+    Artifact blank() const {
+        Artifact artifact;
+        artifact.key = key_;
+        artifact.arch = request_.arch;
+        artifact.subject = specification_.subject();
+        artifact.specification = source_id(specification_);
+        artifact.created = static_cast<std::int64_t>(std::time(nullptr));
+        return artifact;
+    }
+
+    /// An expert's kernel, changed by rules until it computes the variant. False: no kernel came of it, the stages say
+    /// why, and the generic one is to be made.
+    bool rules(Artifact& artifact) {
+        if (options_.printer) return false;
+        std::optional<ir::Candidate> candidate;
+        {
+            Timed stage(*this, "transfer");
+            auto made = ir::Candidate::transfer(specification_, request_);
+            if (!made) {
+                made.error().kind == "internal" ? stage.failed(made.error().message)
+                                                : stage.skipped(made.error().message);
+                return false;
+            }
+            candidate = std::move(*made);
+            stage.ok();
+        }
+        if (stopped()) return false;
+        {
+            Timed stage(*this, "execute");
+            const auto run = candidate->execute(specification_);
+            if (!run.passed) return give_way(stage, run.record);
+            artifact.verification.level = Verified::Executor;
+            artifact.verification.record = run.record;
+            stage.ok();
+        }
+        {
+            Timed stage(*this, "lower");
+            auto lowered = candidate->lower(specification_, request_);
+            if (!lowered) return give_way(stage, lowered.error().message);
+            artifact.cuda = std::move(lowered->kernel.cuda);
+            artifact.plan = std::move(lowered->kernel.plan);
+            artifact.places = places_of(specification_, artifact.plan);
+            artifact.expert_program = candidate->expert_program();
+            artifact.program = candidate->program();
+            artifact.difference = std::move(lowered->difference);
+            artifact.build.made_by = "rules";
+            artifact.build.rules = fmt::format("{} abi-{}", ir::candidate_version(), ir::abi::kKernelAbi);
+            artifact.build.expert = candidate->expert();
+            stage.ok();
+        }
+        if (stopped()) return false;
+        if (compile(artifact)) return true;
+        if (report_.error && report_.error->kind != "compile") return false; // no other source would fare better
+        report_.warnings.push_back("the rules' kernel did not compile: " + report_.error->message);
+        report_.error.reset();
+        report_.reasons = 0;
+        report_.status = Report::Status::Failed;
+        return false;
+    }
+
+    bool give_way(Timed& stage, const std::string& why) {
+        stage.failed(why);
+        report_.warnings.push_back("the rules' program was not used: " + why);
+        return false;
+    }
+
     bool print(Artifact& artifact) {
         Timed stage(*this, "generic");
         auto kernel = options_.printer ? options_.printer(specification_, request_)
@@ -159,11 +238,7 @@ private:
         artifact.cuda = std::move(kernel->cuda);
         artifact.plan = std::move(kernel->plan);
         artifact.places = places_of(specification_, artifact.plan);
-        artifact.key = key_;
-        artifact.arch = request_.arch;
-        artifact.subject = specification_.subject();
-        artifact.specification = source_id(specification_);
-        artifact.created = static_cast<std::int64_t>(std::time(nullptr));
+        artifact.build.rules = generic_build();
         stage.ok();
         return true;
     }
@@ -172,7 +247,7 @@ private:
         Timed stage(*this, "compile");
         CompileJob job;
         job.source = artifact.cuda;
-        job.name = "generic.cu";
+        job.name = artifact.build.made_by == "rules" ? "attention.cu" : "generic.cu";
         job.arch = request_.arch;
         if (options_.deadline != cache::Deadline::max())
             job.deadline =
@@ -182,8 +257,8 @@ private:
         if (!result) return refuse(stage, result.fault());
         artifact.cubin = std::move(result->cubin);
         artifact.entries = std::move(result->entries);
-        artifact.build = {"generic",        fmt::format("{} abi-{}", kPrinter, ir::abi::kKernelAbi),           "", "",
-                          result->compiler, fmt::format("{}", fmt::join(standing_options(request_.arch), " "))};
+        artifact.build.compiler = result->compiler;
+        artifact.build.options = fmt::format("{}", fmt::join(standing_options(request_.arch), " "));
         return gate(stage, artifact);
     }
 
@@ -200,7 +275,7 @@ private:
         return false;
     }
 
-    /// Every entry of the plan is in the cubin. Spills cost a generic kernel nothing that matters: they are only said.
+    /// Every entry of the plan is in the cubin. Spills are said: what they cost is measured, not guessed.
     bool gate(Timed& stage, const Artifact& artifact) {
         for (const auto& entry : artifact.plan.entries) {
             const auto it = std::find_if(artifact.entries.begin(), artifact.entries.end(),

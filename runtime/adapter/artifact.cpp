@@ -147,6 +147,9 @@ cache::Record Artifact::to_record() const {
     record.blobs.push_back({"cubin", {reinterpret_cast<const char*>(cubin.data()), cubin.size()}});
     record.blobs.push_back({"plan", plan.text()});
     record.blobs.push_back({"cuda", cuda});
+    for (const auto& [name, text] :
+         {std::pair("expert", &expert_program), {"cuir", &program}, {"difference", &difference}})
+        if (!text->empty()) record.blobs.push_back({name, *text});
     cache::seal(record);
     return record;
 }
@@ -193,6 +196,9 @@ ir::Result<Artifact> Artifact::from_record(const cache::Record& record) {
     a.cubin.assign(bytes, bytes + cubin->bytes.size());
     if (!is_whole_elf(a.cubin)) return incomplete("its cubin is torn");
     a.cuda = cuda->bytes;
+    for (const auto& [name, text] :
+         {std::pair("expert", &a.expert_program), {"cuir", &a.program}, {"difference", &a.difference}})
+        if (const auto* blob = record.blob(name)) *text = blob->bytes;
     auto parsed = ir::launch::Plan::parse(plan->bytes);
     if (!parsed) return incomplete(parsed.error().message);
     a.plan = std::move(*parsed);

@@ -30,7 +30,8 @@ bool same_demands(const ir::launch::Operand& theirs, const ir::launch::Operand& 
 std::optional<Binding> binding_of(const Artifact& artifact, const ir::Specification& specification,
                                   const ir::Request& request, const Printer& printer) {
     Binding out;
-    if (artifact.specification == source_id(specification)) {
+    // The generic kernel takes operands in the order of its own text; others in that of the subject.
+    if (artifact.specification == source_id(specification) && artifact.build.made_by == "generic") {
         out.plan = artifact.plan;
         out.source.resize(artifact.plan.operands.size());
         std::iota(out.source.begin(), out.source.end(), 0);

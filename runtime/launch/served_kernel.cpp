@@ -108,6 +108,9 @@ Verdict ServedKernel::launch(const LaunchArgs& args, CUstream_st* stream) const 
     put_operand_sizes(sizes, own.data(), s.binding.plan.operands.size());
     if (auto v = check_launch(s.binding.plan, s.request, args, sizes); !v) return v;
 
+    if (exact() && (args.k_scale.data != nullptr || args.v_scale.data != nullptr))
+        return {Status::Unsupported, "args.k_scale and v_scale are read by the generic kernel only"};
+
     ir::abi::cb_args block{};
     block.q = args.q, block.k = args.k, block.v = args.v, block.o = args.o, block.lse = args.lse;
     block.k_scale = args.k_scale, block.v_scale = args.v_scale;

@@ -151,6 +151,7 @@ void Engine::State::look_up(Slot& slot, const std::shared_ptr<Job>& job) {
     if (!prepare(slot, job, specification, request)) return;
     AdaptOptions options;
     options.store = store.get();
+    options.renew = job->make;
     auto report = adapt(specification, request, options);
     trace(report, *specification, request);
     if (report.artifact) return serve(slot, job, std::move(report), specification, request);

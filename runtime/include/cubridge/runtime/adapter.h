@@ -45,6 +45,9 @@ struct AdaptOptions {
     cache::Deadline deadline = cache::Deadline::max();
     std::function<bool()> cancelled; ///< asked between and, where possible, within stages
     std::function<void(const std::string& stage)> progress;
+    /// A generic kernel that was made without the rules of this library is no answer, even where nothing can be
+    /// compiled.
+    bool renew = false;
     /// Prints the kernel; empty: ir::generic_kernel. Replaced where a kernel of one's own is to pass the pipeline.
     std::function<ir::Result<ir::GenericKernel>(const ir::Specification&, const ir::Request&)> printer;
 };

@@ -46,6 +46,7 @@ struct Artifact {
     std::string arch, subject;
     std::vector<std::byte> cubin;
     std::string cuda;
+    std::string expert_program, program, difference; ///< CuIR, and how they differ; empty for the generic kernel
     ir::launch::Plan plan;
     /// For each operand of the plan its place in Specification::order(), -1 where the subject does not name it: by this
     /// another text of the same subject finds its own operands.
