@@ -47,6 +47,7 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     how.seed = options.seed;
     how.cases = options.cases;
     how.small = options.small;
+    how.longer = options.longer;
     how.heads_q = options.heads_q;
     how.heads_kv = options.heads_kv;
     how.progress = [&](const std::string& line) { progress.line(word + ": " + line); };
@@ -108,6 +109,9 @@ Json json_of(const std::string& word, const Options& options, const Checked& c) 
         .add("against_text", r.against_text)
         .add("against_f64", r.against_f64)
         .add("kernels", r.kernels)
+        .add("by_rules", r.by_rules)
+        .add("generic", r.generic)
+        .add("generic_because", texts(r.generic_because))
         .add("worst_ratio", r.worst_ratio)
         .add("worst_case", r.worst_case)
         .add("failures", texts(r.failures))
@@ -139,6 +143,8 @@ void print(const std::string& word, const Options& options, const Checked& c, co
                               r.against_text, r.planned, r.worst_ratio);
     out.line(line + fmt::format(", seed {}, {:.0f} ms", options.seed, r.ms));
     for (const std::string& f : r.failures) out.line("  " + out.paint(Colour::Bad, "wrong: ") + f);
+    if (options.gpu) out.line(fmt::format("  kernels: {} from an expert by rules, {} generic", r.by_rules, r.generic));
+    for (const std::string& g : r.generic_because) out.line("  generic because of " + g);
     for (const std::string& n : r.not_done) out.line("  not done: " + n);
 }
 

@@ -161,6 +161,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
             flag(o.gpu);
         else if (name == "--small")
             flag(o.small);
+        else if (name == "--long")
+            flag(o.longer);
         else if (name == "--seed")
             o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0});
         else if (name == "--cases")

@@ -27,7 +27,7 @@ struct Options {
     int seeds = 4;                    ///< exec: of each policy
     std::uint64_t seed = 1;
     int cases = 40;
-    bool gpu = false, small = false, json = false, quiet = false;
+    bool gpu = false, small = false, longer = false, json = false, quiet = false;
 };
 
 /// Throws Usage. `arguments` without the program's name.

@@ -4,7 +4,7 @@
 #include "bindings/cli/status.h"
 #include "bindings/cli/target.h"
 #include "bindings/cli/terminal.h"
-#include "runtime/json.h"
+#include "cubridge/runtime/json.h"
 #include <filesystem>
 #include <fmt/format.h>
 

@@ -255,6 +255,9 @@ private:
             if (!one || !two) return give_up(one ? two.fault() : one.fault()), false;
             loaded_[k] = {std::move(*one), std::move(*two)};
             report_.kernels += 2;
+            ++(u.by_rules ? report_.by_rules : report_.generic);
+            auto& why = report_.generic_because;
+            if (!u.by_rules && std::find(why.begin(), why.end(), u.reason) == why.end()) why.push_back(u.reason);
         }
         if (report_.kernels == 0) report_.error = first;
         return report_.kernels > 0;

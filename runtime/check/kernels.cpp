@@ -20,6 +20,10 @@ void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>
             report.error ? *report.error : ir::Error{"internal", "adapting gave neither a kernel nor a reason", {}, ""};
         return;
     }
+    out.by_rules = report.artifact->build.made_by == "rules";
+    for (const Stage& s : report.stages)
+        if (!out.by_rules && !s.reason.empty() && (s.name == "transfer" || s.name == "execute" || s.name == "lower"))
+            out.reason = s.name + ": " + s.reason;
     out.cubin = std::move(report.artifact->cubin);
     out.plan = std::move(report.artifact->plan);
 }

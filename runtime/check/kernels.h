@@ -9,6 +9,8 @@ namespace cubridge::runtime {
 struct UnitKernels {
     std::vector<std::byte> cubin, cubin64;
     ir::launch::Plan plan, plan64;
+    bool by_rules = false;          ///< else the generic kernel
+    std::string reason;             ///< why it is the generic one
     std::optional<ir::Error> error; ///< why there is none
 };
 

@@ -42,6 +42,7 @@ public:
                                                         : std::min(kRealCases, options_.cases / 2);
         cases(0, small, options_.cases - at_real);
         cases(small, real, at_real);
+        if (options_.longer && options_.driver && !options_.small) longer(small, real);
         return std::move(plan_);
     }
 
@@ -175,6 +176,26 @@ private:
                     ++turn;
                     break;
                 }
+    }
+
+    // Many key tiles: at the real head dims, few heads, judged by the float64 build.
+    void longer(int first, int count) {
+        constexpr std::pair<std::int64_t, std::int64_t> kLong[] = {{4097, 4097}, {257, 16384}, {16384, 16384}};
+        for (int k = 0; k < count; ++k)
+            for (const auto& [rows, keys] : kLong) {
+                Case c;
+                c.unit = first + k;
+                const Request& r = plan_.units[static_cast<std::size_t>(c.unit)].request;
+                if (keys > 4097 && (k > 0 || r.group > 4)) continue;
+                c.Sq = rows;
+                c.Sk = keys;
+                c.B = 1;
+                c.contents = k == 0 ? Contents::Needles : Contents::Normal;
+                c.integers = Integers::Sorted;
+                if (!heads(r.group, 1, c) || !fits(c, r)) continue;
+                c.number = static_cast<int>(plan_.cases.size()) + 1;
+                plan_.cases.push_back(std::move(c));
+            }
     }
 
     std::optional<Case> make(const std::vector<int>& row, int first, int turn) const {

@@ -17,6 +17,7 @@ struct CheckOptions {
     std::uint64_t seed = 1; ///< of the plan and of every number; the same seed is the same run
     int cases = 40;         ///< at most
     bool small = false;     ///< only lengths of up to 65 and small head dims, for slow tools around the program
+    bool longer = false;    ///< also 4097 and 16384 keys at the real head dims, on a GPU
     int threads = 0;        ///< for references and compiles; 0: as many as there are cores
     /// Sizes that were given; 0: whatever the text allows. As in complete().
     int heads_q = 0, heads_kv = 0;
@@ -34,11 +35,14 @@ struct CheckOptions {
 struct CheckReport {
     enum class Verdict { Passed, Failed, NotRun };
     Verdict verdict = Verdict::NotRun;
-    std::optional<ir::Error> error; ///< of NotRun: why. Kinds as Report::error, and Fault::kind
-    int planned = 0;                ///< cases
-    int against_text = 0;           ///< compared with the text itself, in float64 on the CPU
-    int against_f64 = 0;            ///< compared with the float64 build of the kernel
-    int kernels = 0;                ///< compiled
+    std::optional<ir::Error> error;           ///< of NotRun: why. Kinds as Report::error, and Fault::kind
+    int planned = 0;                          ///< cases
+    int against_text = 0;                     ///< compared with the text itself, in float64 on the CPU
+    int against_f64 = 0;                      ///< compared with the float64 build of the kernel
+    int kernels = 0;                          ///< compiled
+    int by_rules = 0;                         ///< of the kernels under test, made from an expert
+    int generic = 0;                          ///< of the kernels under test, printed from the text
+    std::vector<std::string> generic_because; ///< each reason once
     /// Largest error over that of rounding the exact result once; at most 2 passes. Without a GPU: over 1e-11.
     double worst_ratio = 0;
     std::string worst_case;
