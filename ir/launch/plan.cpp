@@ -152,7 +152,7 @@ Plan read_plan(Reader& r) {
     while (r.at("operand")) p.operands.push_back(read_operand(r));
     while (r.at("condition")) p.conditions.push_back(read_condition(r));
     if (r.line() != "end" || !r.done()) r.bad("expected 'end' and nothing after it");
-    if (p.entries.empty() || p.entries.size() > 4) r.bad("one to four entries were expected");
+    if (p.entries.empty() || p.entries.size() > kMaxEntries) r.bad("one to eight entries were expected");
     return p;
 }
 

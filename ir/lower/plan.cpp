@@ -10,7 +10,6 @@ using launch::Size;
 using syntax::Kind;
 using syntax::Node;
 
-constexpr std::size_t kMostEntries = 4;
 constexpr int kMapThreads = 256;
 constexpr std::int64_t kMostBlocks = 1 << 20; // of a map: its threads step from element to element
 
@@ -101,7 +100,7 @@ Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code o
 
 std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cuir::Program& program) {
     try {
-        if (shape.grids.size() > kMostEntries)
+        if (shape.grids.size() > launch::kMaxEntries)
             return Error{"limit", "the program has more kernels than one launch may enqueue", {}, ""};
         const Sizes local(program, false), whole(program, true);
         plan.entries.clear();

@@ -134,7 +134,7 @@ Verdict ServedKernel::launch(const LaunchArgs& args, CUstream_st* stream) const 
         return {Status::Misuse, "args.workspace is not aligned to 256 bytes"};
 
     const auto& entries = s.artifact.plan.entries;
-    std::array<LaunchShape, 4> shapes;
+    std::array<LaunchShape, ir::launch::kMaxEntries> shapes;
     for (std::size_t k = 0; k < entries.size(); ++k)
         if (auto v = grid_of(entries[k], sizes, shapes[k]); !v) return v;
     void* parameters[] = {&block};

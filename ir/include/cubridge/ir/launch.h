@@ -86,9 +86,11 @@ struct Entry {
     bool operator==(const Entry&) const = default;
 };
 
+inline constexpr std::size_t kMaxEntries = 8;
+
 struct Plan {
     int abi = 1;                ///< of the argument block that the kernel reads (docs/kernel-abi.md)
-    std::vector<Entry> entries; ///< one to four, launched in order on one stream
+    std::vector<Entry> entries; ///< one to kMaxEntries, launched in order on one stream
     Code workspace;             ///< bytes
     std::vector<Operand> operands;
     std::vector<Condition> conditions;
