@@ -19,6 +19,7 @@ struct Candidate::State {
     cuir::Program program;
     std::string name, expert_text, text;
     std::vector<std::string> rules;
+    Request request;
 };
 
 namespace {
@@ -129,8 +130,10 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
         if (state->expert == nullptr) return unsupported("no expert is built in");
         auto expert = lower::lift(state->expert->text);
         if (!expert) return expert.error();
-        const Variant variant = carry(*specification.variant(), request.rows == Request::Rows::Tail);
-        transfer::Target target{variant, {}, request, specification.outputs() == 2};
+        Variant tail;
+        const bool shifted = request.rows == Request::Rows::Tail;
+        if (shifted) tail = carry(*specification.variant(), true);
+        transfer::Target target{shifted ? tail : *specification.variant(), {}, request, specification.outputs() == 2};
         for (const int number : specification.order()) {
             const auto& input = specification.inputs()[static_cast<std::size_t>(number)];
             target.operands.push_back({input.dtype, input.rank});
@@ -142,6 +145,7 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
         state->program = std::move(made->program);
         state->text = cuir::print(state->program);
         state->rules = std::move(made->rules);
+        state->request = request;
         return Candidate(std::move(state));
     } catch (const Failure& f) {
         return f.error;
@@ -163,7 +167,7 @@ Candidate::Execution Candidate::execute(const Specification& specification, std:
             return out;
         }
         out.runs = static_cast<int>(trial->runs.size());
-        for (const auto& finding : cuir::verify(state_->program, *trial, transfer::reference_of(specification))) {
+        for (const auto& finding : cuir::verify(state_->program, *trial, transfer::reference_of(specification, state_->request))) {
             out.record = finding.text();
             return out;
         }

@@ -25,9 +25,9 @@ ProgramFinding public_finding(const cuir::Finding& f) {
 
 } // namespace
 
-std::span<const Expert> experts() {
-    static const std::vector<Expert> all = [] {
-        std::vector<Expert> out;
+std::span<const ExpertText> built_in_experts() {
+    static const std::vector<ExpertText> all = [] {
+        std::vector<ExpertText> out;
         for (const auto& e : experts::all()) out.push_back({e.name, e.text});
         return out;
     }();

@@ -29,7 +29,7 @@ int lift(const Options& options) {
     const std::string& word = only_word(options, "which FILE.cu, or the name of an expert?");
     const Terminal out(stdout), complaints(stderr);
     std::string text;
-    for (const auto& expert : ir::experts())
+    for (const auto& expert : ir::built_in_experts())
         if (expert.name == word) text = expert.text;
     if (text.empty()) text = read_text(word);
     const auto program = ir::lift_program(text);

@@ -59,7 +59,38 @@ std::vector<double> values(const Specification& s, const Run& run, Expr e, const
     return Evaluator(*s.variant()->pool, env).over(e, shape);
 }
 
+Result<std::map<std::string, Memory>> answer(const Specification& s, const Request& request, const Run& run);
+
+/// Rows of a tensor [B, H, rows, ...]: the last `count`, with zeros before those that there are.
+Memory last_rows(const Memory& m, std::int64_t count) {
+    Memory out = m;
+    const std::int64_t have = m.shape[2], heads = m.shape[0] * m.shape[1];
+    out.shape[2] = count;
+    std::int64_t width = 1;
+    for (std::size_t k = 3; k < m.shape.size(); ++k) width *= m.shape[k];
+    out.values.assign(static_cast<std::size_t>(heads * count * width), 0.0);
+    for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t n = 0; n < std::min(have, count) * width; ++n)
+            out.values[static_cast<std::size_t>((h + 1) * count * width - 1 - n)] =
+                m.values[static_cast<std::size_t>((h + 1) * have * width - 1 - n)];
+    return out;
+}
+
+/// The queries are the last rows of a square text: it is asked about all rows, and the last ones of its answer count.
+Result<std::map<std::string, Memory>> answer_tail(const Specification& s, Request request, const Run& run) {
+    request.rows = Request::Rows::AsWritten;
+    Run square = run;
+    const std::int64_t rows = run.sizes.at("Sq"), keys = run.sizes.at("Sk");
+    square.sizes["Sq"] = keys;
+    square.inputs["Q"] = last_rows(run.inputs.at("Q"), keys);
+    auto all = answer(s, request, square);
+    if (!all) return all;
+    for (auto& [name, m] : *all) m = last_rows(m, rows);
+    return all;
+}
+
 Result<std::map<std::string, Memory>> answer(const Specification& s, const Request& request, const Run& run) {
+    if (request.rows == Request::Rows::Tail) return answer_tail(s, request, run);
     auto text = s.evaluate(arguments_of(s, run), kBudget);
     if (!text) return text.error();
     std::map<std::string, Memory> out;

@@ -72,6 +72,8 @@ Variant carry(const Variant& v, bool tail) {
         out.parts.push_back(std::move(q));
     }
     out.out = to(v.out);
+    out.heads = to(v.heads);
+    out.columns = to(v.columns);
     out.lse = to(v.lse);
     out.order = v.order;
     out.text = v.text;

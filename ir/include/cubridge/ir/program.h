@@ -10,10 +10,10 @@
 namespace cubridge::ir {
 
 /// An expert kernel that comes with the library: one .cu with its program in the margin.
-struct Expert {
+struct ExpertText {
     std::string_view name, text;
 };
-std::span<const Expert> experts();
+std::span<const ExpertText> built_in_experts();
 
 /// The program in the margin of a .cu, as its own text. Spans of errors are places in the file.
 Result<std::string> lift_program(std::string_view cuda);
