@@ -161,9 +161,16 @@ Candidate::Execution Candidate::execute(const Specification& specification, std:
             out.record = finding.text();
             return out;
         }
-        const auto trial = transfer::trial_of(state_->program, specification, seed);
+        auto trial = transfer::trial_of(state_->program, specification, seed);
         if (!trial) {
             out.record = trial.error().message;
+            return out;
+        }
+        // The last rows of a square text are no more than there are keys.
+        if (state_->request.rows == Request::Rows::Tail)
+            std::erase_if(trial->runs, [](const cuir::Run& run) { return run.sizes.at("Sq") > run.sizes.at("Sk"); });
+        if (trial->runs.empty()) {
+            out.record = "no sizes to execute it on satisfy what the text demands";
             return out;
         }
         out.runs = static_cast<int>(trial->runs.size());
