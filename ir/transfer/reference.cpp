@@ -99,9 +99,10 @@ Result<std::map<std::string, Memory>> answer(const Specification& s, const Reque
     const auto columns = static_cast<std::size_t>(rows.back());
     rows.pop_back();
     const Variant* v = s.variant();
-    if (text->size() > 1)
+    const bool wants_lse = request.lse != Request::Lse::None;
+    if (wants_lse && text->size() > 1)
         out["Lse"] = {(*text)[1].shape, (*text)[1].values, false};
-    else if (request.lse != Request::Lse::None && v && v->row_lse)
+    else if (wants_lse && v && v->row_lse)
         out["Lse"] = {rows, values(s, run, v->row_lse, rows), false};
     const auto lse = out.find("Lse");
     if (lse != out.end() && request.lse == Request::Lse::Log2)

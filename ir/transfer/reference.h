@@ -6,7 +6,7 @@
 
 namespace cubridge::ir::transfer {
 
-/// Out, and Lse where the text returns one or the request asks for one, by the specification's own evaluator in
+/// Out, and Lse where the request asks for one, by the specification's own evaluator in
 /// float64. Borrows the specification. Request::lse gives the base, Request::empty_rows what rows without keys are.
 /// Errors: those of Specification::evaluate.
 cuir::Reference reference_of(const Specification& specification, const Request& request = {});

@@ -55,10 +55,25 @@ std::optional<Source> plain(Work& w, Expr e, int row_axis, int column_axis) {
     return s;
 }
 
-/// A transformed q, k or v (norm, rotation, scales) becomes a tensor of the workspace.
+/// Each element is 0 or one that a tensor of the element type has: nothing is rounded again.
+bool is_exact(const Launch& l, Expr e) {
+    if (e->kind == Kind::Select) return is_exact(l, e->args[1]) && is_exact(l, e->args[2]);
+    if (e->kind == Kind::Const) return e->real == 0;
+    if (e->kind != Kind::Load) return false;
+    const int x = canonical(l.v, e->number);
+    if (x < 0) return e->number <= 2;
+    return l.target.operands.at(static_cast<std::size_t>(x)).dtype == l.target.request.kv_dtype;
+}
+
+/// Rows and columns of q, k or v that are chosen (padding, permutations) become a tensor of the workspace. What is
+/// computed (norm, rotation, another element type) would be rounded to the element type a second time, at several times
+/// the error of a text that keeps it in float32.
 Source transformed(Work& w, Expr e, const char* what, int row_axis, int column_axis, Expr rows, const char* columns) {
     Launch& l = w.launch;
     ExprPool& pool = l.pool;
+    if (!is_exact(l, e))
+        refuse(std::string(what) + " is computed from its tensors, and the expert's loads would round it a second time",
+               "give operands that become k or v in their element type");
     if ((e->free & ~(index_bit(axis::b) | index_bit(axis::h) | index_bit(row_axis) | index_bit(column_axis))) != 0)
         refuse(std::string(what) + " depends on more than its own position");
     // one for each head of the tensor that it is made of, not for each query head

@@ -42,7 +42,8 @@ public:
         });
     }
 
-    /// real(j - i) as a column and a row, both from the first row of the agent: small where weights are not.
+    /// real(j - i - offset) as a column, from the agent's first row on the diagonal, and a row, from its first row:
+    /// both are small where weights are not, whatever the lengths.
     Expr separated(Expr e) {
         return pool_.rewrite(e, [&](Expr x) -> Expr {
             if (x->kind != Kind::Cast || x->type != Type::Real || x->args[0]->type != Type::Int) return x;
@@ -51,23 +52,26 @@ public:
                 const Expr inner = separated(pool_.cast(Type::Real, n->args[0]));
                 return inner->kind == Kind::Sum ? pool_.apply(Op::Abs, inner) : x;
             }
-            Terms columns, rows;
+            Terms columns, rows; // what neither i nor j decides goes to the columns: both are 0 on the diagonal
             const IntSum s = as_sum(n);
-            std::int64_t slope = 0;
+            std::int64_t slope = 0, along = 0;
             for (const auto& [c, t] : s.terms) {
                 const bool i = (t->free & index_bit(axis::i)) != 0, j = (t->free & index_bit(axis::j)) != 0;
                 if (i && j) return x;
-                (j ? columns : rows).emplace_back(c, t);
+                (i ? rows : columns).emplace_back(c, t);
                 if (t == pool_.index(axis::j)) slope = c;
+                if (t == pool_.index(axis::i)) along = c;
             }
             const Expr first = pool_.index(place::first);
-            if (slope == 0 || (pool_.isum(0, rows)->free & index_bit(axis::i)) == 0) return x;
-            columns.emplace_back(-slope, first);
-            rows.emplace_back(slope, first);
+            if (slope == 0 || rows.empty()) return x;
+            if (along == 0) along = -slope;
+            columns.emplace_back(along, first);
+            rows.emplace_back(-along, first);
+            const std::int64_t left = slope < 0 ? -1 : 1, right = along < 0 ? -1 : 1;
             return pool_.rsum(
-                0, {{slope < 0 ? -1.0 : 1.0, as_real(pool_.isum(0, slope < 0 ? opposite(columns) : columns))},
-                    {sign(rows), as_real(pool_.isum(sign(rows) < 0 ? -s.constant : s.constant,
-                                                    sign(rows) < 0 ? opposite(rows) : rows))}});
+                0, {{static_cast<double>(left),
+                     as_real(pool_.isum(left * s.constant, left < 0 ? opposite(columns) : columns))},
+                    {static_cast<double>(right), as_real(pool_.isum(0, right < 0 ? opposite(rows) : rows))}});
         });
     }
 
@@ -161,12 +165,6 @@ public:
 private:
     using Terms = std::vector<std::pair<std::int64_t, Expr>>;
     Expr as_real(Expr n) { return pool_.load(kReal, Type::Real, {n}); }
-    /// -1 where the query's position is subtracted.
-    double sign(const Terms& rows) const {
-        for (const auto& [c, t] : rows)
-            if (t->kind == Kind::Index && t->number == axis::i && c < 0) return -1;
-        return 1;
-    }
     static Terms opposite(Terms terms) {
         for (auto& t : terms) t.first = -t.first;
         return terms;

@@ -18,7 +18,7 @@ struct Target {
     const Variant& variant;
     std::vector<OperandType> operands; ///< of x0, x1, ...
     Request request;                   ///< head dims, dtypes, lse, empty_rows, arch
-    bool returns_lse = false;          ///< the text returns one (then Request::lse only says its base)
+    bool returns_lse = false;          ///< the text returns one: it is stored if Request::lse asks for it
 };
 
 struct Transferred {

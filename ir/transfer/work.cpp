@@ -76,7 +76,7 @@ Launch::Launch(const Target& given) : target(given) {
     copy.run();
     head_dim = given.request.head_dim != 0 ? given.request.head_dim : 128;
     head_dim_v = given.request.head_dim_v != 0 ? given.request.head_dim_v : head_dim;
-    stores_lse = given.returns_lse || given.request.lse != Request::Lse::None;
+    stores_lse = given.request.lse != Request::Lse::None;
     names = {"B", "Hq", "Hk", "Sq", "Sk", "D", "Dv", "LOG2E", "LN2", "inf", "elem"};
 }
 

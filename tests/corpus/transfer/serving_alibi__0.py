@@ -26,7 +26,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked, factor):
         i, j = rows(i0, R), cols(n * BN, BN)
-        column = f32(j - i0) * factor
+        column = f32(j + (Sq - Sk - i0)) * factor
         x = S * scale + column
         if masked:
             x = where(j <= i + (Sk - Sq), x, -inf)

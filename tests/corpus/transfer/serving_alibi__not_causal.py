@@ -23,8 +23,8 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked, factor):
         i, j = rows(i0, R), cols(n * BN, BN)
-        column = f32(j - i0)
-        row = f32(i + (Sk - Sq - i0))
+        column = f32(j + (Sq - Sk - i0))
+        row = f32(i - i0)
         x = S * scale - abs(row - column) * factor
         if masked:
             x = where(j < Sk, x, -inf)

@@ -145,11 +145,8 @@ def attention_1(
 @map
 def combine(
     Out: elem[B, Hq, Sq, Dv],
-    Lse: f32[B, Hq, Sq],
     *, Dv=128, elem=bf16):
     for b, h, i, d in each(B, Hq, Sq, Dv):
         top = maximum(L0[b, h, i], L1[b, h, i])
         most = where(top == -inf, 0.0, top)
         Out[b, h, i, d] = (O0[b, h, i, d] * exp(L0[b, h, i] - most) + O1[b, h, i, d] * exp(L1[b, h, i] - most)) * (1.0 / (exp(L0[b, h, i] - most) + exp(L1[b, h, i] - most)))
-        if d == 0:
-            Lse[b, h, i] = most + log(exp(L0[b, h, i] - most) + exp(L1[b, h, i] - most))
