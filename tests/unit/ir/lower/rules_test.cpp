@@ -223,10 +223,10 @@ extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb
     const Work<int, 2> T(args.workspace, workspace_end, B, Sk);
     const Work<float, 2> U(args.workspace, workspace_end, cdiv(Sk, 64), 2);
 //|     for b, j in each(B, Sk):
-    const int extent = B, extent1 = Sk;
-    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < (long long)extent * extent1; at += (long long)gridDim.x * blockDim.x) {
-        b = (int)(at / extent1);
-        const int j = (int)(at % extent1);
+    const int extent = B, extent_ = Sk;
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < (long long)extent * extent_; at += (long long)gridDim.x * blockDim.x) {
+        b = (int)(at / extent_);
+        const int j = (int)(at % extent_);
         Sk = key_length(args, b);
 //|         count = 0
         int count = 0;
