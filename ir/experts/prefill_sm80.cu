@@ -333,33 +333,53 @@ template <int N> struct Ranges { // of key tiles, the highest first; an empty li
         }
     }
 };
-template <class F> struct Classes { // key tiles decided one a lane; picked in order, each word is made once
-    F decide; int count, total, base, before, last; u32 left, every;
-    MEMBER Classes(int tiles, const F& f) : decide(f), count(tiles), total(0) {
-        for (int n = (count - 1) / 32 * 32; n >= 0 && count > 0; n -= 32) total += __popc(word(n));
+template <class F> struct Classes { // key tiles decided one a lane, the loads of four words of 32 at once; picked in order
+    F decide; int count, total, open, before, last; u32 some, every, left, whole; // lane l keeps word l
+    MEMBER Classes(int tiles, const F& f) : decide(f), count(tiles), total(0), some(0), every(0) {
+        for (int w = 0; w < cdiv(count, 32); w += 4) {
+            bool s[4], e[4];
+            UNROLL for (int k = 0; k < 4; ++k) {
+                const int n = (w + k) * 32 + lane_id();
+                decide(min(n, count - 1), s[k], e[k]);
+                s[k] = s[k] & (n < count);
+            }
+            UNROLL for (int k = 0; k < 4; ++k) {
+                const u32 a = __ballot_sync(~0u, s[k]), b = __ballot_sync(~0u, e[k]);
+                total += __popc(a);
+                if (lane_id() == w + k) some = a, every = b;
+            }
+        }
         total = max(total, 1);
         rewind();
     }
-    MEMBER u32 word(int n) {
-        bool some = false, all = false;
-        if (n + lane_id() < count) decide(n + lane_id(), some, all);
-        every = __ballot_sync(~0u, all);
-        return __ballot_sync(~0u, some);
+    MEMBER void word(int w) {
+        open = w;
+        if (w < 32) {
+            left = __shfl_sync(~0u, some, w), whole = __shfl_sync(~0u, every, w);
+            return;
+        }
+        bool s, e; // more than 1024 tiles: made again
+        const int n = w * 32 + lane_id();
+        decide(min(n, count - 1), s, e);
+        left = __ballot_sync(~0u, s & (n < count)), whole = __ballot_sync(~0u, e);
     }
-    MEMBER void rewind() { base = count > 0 ? (count - 1) / 32 * 32 : -32; before = 0, last = -1; left = base >= 0 ? word(base) : 0; }
+    MEMBER void rewind() {
+        before = 0, last = -1, left = 0, open = 0;
+        if (count > 0) word(cdiv(count, 32) - 1);
+    }
     MEMBER int length() const { return total; }
     MEMBER void pick(int k, int& n, bool& m) {
         if (k < last) rewind();
         last = k;
-        while (true) { // `before` tiles have been passed; `left` are those of the word that have not
-            while (left == 0 && base > 0) base -= 32, left = word(base);
+        while (true) { // `before` tiles have been passed; `left` are those of the open word that have not
+            while (left == 0 && open > 0) word(open - 1);
             if (before == k || left == 0) break;
             left &= ~(0x80000000u >> __clz(left));
             ++before;
         }
         const int bit = 31 - __clz(left);
-        n = left == 0 ? 0 : base + bit;
-        m = left == 0 || !(every >> bit & 1);
+        n = left == 0 ? 0 : open * 32 + bit;
+        m = left == 0 || !(whole >> bit & 1);
     }
 };
 template <class F> FN Classes<F> classify(int count, const F& f) { return {count, f}; }
