@@ -91,6 +91,19 @@ private:
     const bool workspace_;
 };
 
+/// Heads of another number than those of q or k: the kernels know no first one of a shard then.
+bool needs_all_heads(const Shape& shape) {
+    const auto other = [](const std::string& extent) {
+        return extent != "Hq" && extent != "Hk" &&
+               (extent.find("Hq") != std::string::npos || extent.find("Hk") != std::string::npos);
+    };
+    const auto any = [&](const std::vector<std::string>& extents) {
+        return std::any_of(extents.begin(), extents.end(), other);
+    };
+    return std::any_of(shape.grids.begin(), shape.grids.end(), [&](const auto& g) { return any(g.items); }) ||
+           std::any_of(shape.storage.begin(), shape.storage.end(), [&](const auto& s) { return any(s.second); });
+}
+
 Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code out) {
     for (const auto& e : extents) out = join(Code::Do::Mul, std::move(out), sizes.code(e));
     return out;
@@ -127,6 +140,9 @@ std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cui
             bytes = join(Code::Do::Add, std::move(bytes), join(Code::Do::RoundUp, std::move(one), Code::constant(256)));
         }
         plan.workspace = std::move(bytes);
+        if (needs_all_heads(shape))
+            plan.conditions.push_back(
+                {launch::Condition::Kind::Equal, Code::size(Size::HeadBegin), Code::constant(0), "head_begin == 0"});
         return std::nullopt;
     } catch (const Failure& f) {
         return f.error;

@@ -64,11 +64,7 @@ void expression(Work& w) {
                                  })
                    : false;
     });
-    if (other && needs(axis::i)) {
-        const std::string i = w.launch.fresh("i");
-        local.made.push_back(i + " = rows(" + at.first_row + ", " + at.row_count + ")");
-        writer.index[axis::i] = name(i);
-    }
+    if (other && needs(axis::i)) writer.index[axis::i] = name(w.item_rows());
     if (other && needs(axis::d)) {
         const std::string c = w.launch.fresh("d");
         local.made.push_back(c + " = cols(0, Dv)");
@@ -143,9 +139,7 @@ void lse(Work& w) {
     NodePtr shift;
     Local local(w, Local::Where::Role);
     if (w.row_shift) {
-        const std::string i = w.launch.fresh("i");
-        local.made.push_back(i + " = rows(" + w.at.first_row + ", " + w.at.row_count + ")");
-        local.writer.index[axis::i] = name(i);
+        local.writer.index[axis::i] = name(w.item_rows());
         shift = local.writer.write(w.row_shift);
         w.applied("LSE: what the scores left out");
     }

@@ -2,6 +2,7 @@
 #include "ir/mask/mask.h"
 #include "ir/transfer/rules.h"
 #include "ir/transfer/tables.h"
+#include <algorithm>
 
 namespace cubridge::ir::transfer {
 namespace {
@@ -48,12 +49,13 @@ public:
             list = list.empty() ? here : here + ", " + list; // from high to low
             before = high;
         }
-        statements_.push_back("return [" + list + "]");
+        statements_.push_back(line("return [" + list + "]"));
     }
 
     void classified(const mask::Analysis& a);
+    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(w_.keys) + ", BN), True)]")); }
 
-    std::vector<std::string> statements_;
+    std::vector<cuir::Statement> statements_;
 
 private:
     std::string clamped(Expr e) {
@@ -63,9 +65,11 @@ private:
     }
     std::string let(const char* stem, const std::string& value) {
         const std::string n = w_.launch.fresh(stem);
-        statements_.push_back(n + " = " + value);
+        let_as(n, value);
         return n;
     }
+    void let_as(const std::string& n, const std::string& value) { statements_.push_back(line(n + " = " + value)); }
+    std::string end_of_keys();
     static std::string one(const std::string& begin, const std::string& end, bool masked) {
         return "(" + begin + ", " + end + ", " + (masked ? "True" : "False") + ")";
     }
@@ -73,17 +77,41 @@ private:
     Local local_;
 };
 
-/// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them.
+/// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them. What it
+/// reads alike along both has tables of key tiles alone, as long as the longer of the two: a row block's are several of
+/// those.
 class Bounds {
 public:
-    explicit Bounds(Work& w) : w_(w) {}
+    Bounds(Work& w, const std::vector<mask::Table>& tables) : w_(w), tables_(tables), made_(tables.size()) {}
 
-    std::pair<std::string, std::string> of(const mask::Table& t) {
+    struct Entries {
+        std::string least, most;
+        bool of_keys; ///< tiles of BN; else of BM
+    };
+
+    const Entries& of(std::size_t t) {
+        const bool columns = tables_[t].axis == axis::j;
+        const Expr value = columns ? tables_[t].value : moved(w_.launch.pool, tables_[t].value, axis::i, axis::j);
+        const auto find = [&](int axis, Expr x) {
+            return std::find_if(tables_.begin(), tables_.end(),
+                                [&](const auto& u) { return u.axis == axis && u.value == x; });
+        };
+        const auto keys = find(axis::j, value);
+        const auto rows = find(axis::i, moved(w_.launch.pool, value, axis::j, axis::i));
+        const bool both = keys != tables_.end() && rows != tables_.end();
+        auto& out = made_[both ? static_cast<std::size_t>(keys - tables_.begin()) : t];
+        if (!out) out = both ? make(*keys, true) : make(tables_[t], false);
+        return *out;
+    }
+
+private:
+    Entries make(const mask::Table& t, bool both) {
         Launch& l = w_.launch;
         const bool columns = t.axis == axis::j;
         const std::string size = columns ? "BN" : "BM";
         Map map(l, "bound_tiles");
-        const NodePtr rows = columns ? map.writer.write(w_.part.keys) : name("Sq");
+        NodePtr rows = columns ? map.writer.write(w_.part.keys) : name("Sq");
+        if (both) rows = call("maximum", {name("Sq"), rows});
         std::vector<std::string> variables;
         Nodes extents, all;
         const auto over = [&](int axis, const char* variable, const NodePtr& extent) {
@@ -108,67 +136,111 @@ public:
         map.add("low = " + value_at("n * " + size));
         map.add("high = low");
         map.open("for r in range(" + size + "):", [&] {
-            const std::string x = value_at("minimum(n * " + size + " + r, " + text(rows) + " - 1)");
-            map.add("low = minimum(low, " + x + ")");
-            map.add("high = maximum(high, " + x + ")");
+            map.add("here = " + value_at("minimum(n * " + size + " + r, " + text(rows) + " - 1)"));
+            map.add("low = minimum(low, here)");
+            map.add("high = maximum(high, here)");
         });
         map.add(least + "[" + at + "] = low");
         map.add(most + "[" + at + "] = high");
         set_constant(map.kernel(), size, w_.kernel.constant(size));
         map.finish(variables, extents);
-        return {least, most};
+        return {least, most, columns};
     }
 
-private:
     std::string table_name(const char* stem, const Nodes& extents) {
         return w_.launch.workspace[static_cast<std::size_t>(w_.launch.allocate(stem, extents, DType::I32))];
     }
     Work& w_;
+    const std::vector<mask::Table>& tables_;
+    std::vector<std::optional<Entries>> made_;
 };
+
+/// What keep says without its conditions on data of a position: it follows from keep.
+Expr without_data(ExprPool& pool, Expr keep) {
+    if (keep->kind == Kind::And || keep->kind == Kind::Or) {
+        std::vector<Expr> args;
+        for (const Expr a : keep->args) args.push_back(without_data(pool, a));
+        return pool.with_args(keep, std::move(args));
+    }
+    const bool data = contains(keep, [](Expr x) {
+        return x->kind == Kind::Table || x->kind == Kind::Reduce ||
+               (x->kind == Kind::Load && (x->free & (index_bit(axis::i) | index_bit(axis::j))) != 0);
+    });
+    return data ? pool.boolean(true) : keep;
+}
 
 } // namespace
 
-/// The class of each tile, where the visible keys of a row are not a few ranges.
+/// The class of each tile, where the visible keys of a row are not a few ranges. What is read for the rows is read
+/// once, and handed to the def of the class.
 void Ranges::classified(const mask::Analysis& a) {
     const Places& at = w_.at;
-    std::map<std::size_t, std::pair<std::string, std::string>> tables;
-    std::vector<std::string> bounds; // statements
-    std::map<Expr, std::string> bound_names;
-    const std::string n = "n", tile_class = w_.launch.fresh("tile_class");
+    Bounds bounds(w_, a.tables);
+    std::vector<std::string> of_keys, params = at.tile_params;
+    std::vector<std::pair<std::string, std::string>> of_more; // a row block's further key tiles
+    std::map<Expr, std::string> names;
+    const std::string n = "n", tile_class = w_.launch.fresh("tile_class"), more = w_.launch.fresh("t");
+    const std::string &i0 = at.tile_params[2], &i1 = at.tile_params[3];
     const auto own_leaf = local_.writer.leaf;
     local_.writer.index[mask::tile::j0] = name("j0");
     local_.writer.index[mask::tile::j1] = name("j1");
     local_.writer.leaf = [&](Expr e) -> NodePtr {
         if (e->kind != Kind::Load || e->number < mask::kTable) return own_leaf(e);
+        if (const auto it = names.find(e); it != names.end()) return name(it->second);
         const auto t = static_cast<std::size_t>(e->number - mask::kTable) / 2;
-        if (tables.count(t) == 0) tables[t] = Bounds(w_).of(a.tables.at(t));
+        const bool least = (e->number - mask::kTable) % 2 == 0, column = e->args.back()->number == mask::tile::j0;
+        const auto& entries = bounds.of(t);
         Nodes index;
         if ((a.tables[t].value->free & index_bit(axis::b)) == 0) index.push_back(name(at.tile_params[0]));
         for (std::size_t k = 0; k + 1 < e->args.size(); ++k) index.push_back(local_.writer.write(e->args[k]));
-        const bool column = e->args.back()->number == mask::tile::j0;
-        index.push_back(column ? name(n) : binary("//", name(at.tile_params[2]), name("BM")));
-        const bool least = (e->number - mask::kTable) % 2 == 0;
-        if (bound_names.count(e) == 0) {
-            bound_names[e] = w_.launch.fresh(std::string(least ? "low" : "high") + (column ? "_key" : "_query"));
-            bounds.push_back(bound_names[e] + " = " +
-                             text(item(least ? tables[t].first : tables[t].second, std::move(index))));
+        const auto entry = [&](NodePtr tile) {
+            Nodes all = index;
+            all.push_back(std::move(tile));
+            return text(item(least ? entries.least : entries.most, std::move(all)));
+        };
+        const std::string x = w_.launch.fresh(std::string(least ? "low" : "high") + (column ? "_key" : "_query"));
+        names[e] = x;
+        if (column) {
+            of_keys.push_back(x + " = " + entry(name(n)));
+        } else {
+            params.push_back(x);
+            let_as(x, entry(binary("//", name(i0), name(entries.of_keys ? "BN" : "BM"))));
+            if (entries.of_keys)
+                of_more.emplace_back(x,
+                                     std::string(least ? "minimum(" : "maximum(") + x + ", " + entry(name(more)) + ")");
         }
-        return name(bound_names[e]);
+        return name(x);
     };
     const std::string some = text(local_.writer.write(a.any)), every = text(local_.writer.write(a.every)),
                       keys = text(w_.keys);
-    std::string params;
-    for (const auto& p : at.tile_params) params += p + ", ";
-    cuir::Statement def = line("def " + tile_class + "(" + params + n + "):");
+    if (!of_more.empty()) {
+        cuir::Statement loop = line("for " + more + " in range(" + i0 + " // BN + 1, cdiv(" + i1 + ", BN)):");
+        for (const auto& [x, value] : of_more) loop.body.push_back(line(x + " = " + value));
+        statements_.push_back(std::move(loop));
+    }
+    std::string given;
+    for (const auto& p : params) given += p + ", ";
+    cuir::Statement def = line("def " + tile_class + "(" + given + n + "):");
     def.body.push_back(line("j0, j1 = " + n + " * BN, minimum((" + n + " + 1) * BN, " + keys + ")"));
-    for (const auto& b : bounds) def.body.push_back(line(b));
+    for (const auto& k : of_keys) def.body.push_back(line(k));
     def.body.push_back(line("some = " + some));
     def.body.push_back(line("every = (" + every + ") & ((" + n + " + 1) * BN <= " + keys + ")"));
     def.body.push_back(line("return some, every"));
-    params.resize(params.size() - 2);
-    statements_.push_back("return classify(cdiv(" + keys + ", BN), " + tile_class + ", " + params + ")");
+    given.resize(given.size() - 2);
+    statements_.push_back(line("return classify(cdiv(" + end_of_keys() + ", BN), " + tile_class + ", " + given + ")"));
     const Spot decides = w_.def(at.key_tiles);
     decides.block->insert(decides.block->begin() + static_cast<std::ptrdiff_t>(decides.at), std::move(def));
+}
+
+/// No row keeps keys at or beyond it.
+std::string Ranges::end_of_keys() {
+    const mask::Analysis a = mask::analyse(w_.launch.pool, without_data(w_.launch.pool, w_.part.keep), w_.part.keys);
+    std::string out;
+    for (const auto& r : a.ranges) {
+        const std::string end = clamped(r.end);
+        out = out.empty() ? end : "maximum(" + out + ", " + end + ")";
+    }
+    return out.empty() ? text(w_.keys) : out;
 }
 
 void key_ranges(Work& w) {
@@ -182,12 +254,10 @@ void key_ranges(Work& w) {
         r.classified(a);
         w.applied(a.tables.empty() ? "key ranges: classes of tiles" : "key ranges: classes of tiles, by tables");
     } else {
-        r.statements_.push_back("return [(0, cdiv(" + text(w.keys) + ", BN), True)]");
+        r.all_masked();
         w.applied("key ranges: all, masked");
     }
-    auto& body = w.key_tiles();
-    body.clear();
-    for (const auto& s : r.statements_) body.push_back(line(s));
+    w.key_tiles() = std::move(r.statements_);
 }
 
 } // namespace cubridge::ir::transfer

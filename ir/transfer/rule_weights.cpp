@@ -114,11 +114,7 @@ void sinks(Work& w) {
     for (const Expr extra : w.part.weights.extra) {
         const Expr e = by_exp2(pool, scaled(pool, derive(w, extra), log2e(pool)));
         level = join(level, local.writer.level(e));
-        if ((e->free & index_bit(axis::i)) != 0 && local.writer.index.count(axis::i) == 0) {
-            const std::string i = w.launch.fresh("i");
-            local.made.push_back(i + " = rows(" + at.first_row + ", " + at.row_count + ")");
-            local.writer.index[axis::i] = name(i);
-        }
+        if ((e->free & index_bit(axis::i)) != 0) local.writer.index[axis::i] = name(w.item_rows());
         const NodePtr value = local.writer.write(e, Level::Tile);
         std::string n = text(value);
         if (value->kind != syntax::Kind::Name && !is_const(e)) {

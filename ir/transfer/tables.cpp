@@ -30,7 +30,7 @@ bool dear(Expr e) {
 
 class Derive {
 public:
-    explicit Derive(Work& w) : work_(w), pool_(w.launch.pool) {}
+    Derive(Work& w, Expr root) : work_(w), pool_(w.launch.pool), root_(root) {}
 
     Expr operator()(Expr e) {
         if (const auto it = done_.find(e); it != done_.end()) return it->second;
@@ -56,7 +56,7 @@ private:
                 work_.applied(depends(e, axis::i)   ? "table over query positions"
                               : depends(e, axis::j) ? "table over key positions"
                                                     : "table over batch and heads");
-                return tabulate(work_.launch, e, work_.part.keys, "table");
+                return of_position(e);
             }
         }
         if (e->kind == Kind::Reduce)
@@ -66,6 +66,17 @@ private:
         std::vector<Expr> args;
         for (const Expr a : e->args) args.push_back((*this)(a));
         return args == e->args ? e : pool_.with_args(e, std::move(args));
+    }
+
+    /// One table where queries and keys have the same value of their positions.
+    Expr of_position(Expr e) {
+        const bool row = depends(e, axis::i), column = depends(e, axis::j);
+        const Expr other = row      ? moved(pool_, e, axis::i, axis::j)
+                           : column ? moved(pool_, e, axis::j, axis::i)
+                                    : nullptr;
+        const bool shared = other && contains(root_, [&](Expr x) { return x == other; });
+        const Expr t = tabulate(work_.launch, shared && row ? other : e, work_.part.keys, "table", shared);
+        return shared && row ? moved(pool_, t, axis::j, axis::i) : t;
     }
 
     Expr of_distance(Expr e) {
@@ -111,6 +122,7 @@ private:
 
     Work& work_;
     ExprPool& pool_;
+    const Expr root_;
     std::unordered_map<Expr, Expr> done_;
 };
 
@@ -215,9 +227,17 @@ void Map::finish(const std::vector<std::string>& variables, const Nodes& extents
     launch_.program.kernels.push_back(std::move(kernel_));
 }
 
-Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem) {
-    if (const auto it = launch.tables.find(body); it != launch.tables.end()) return it->second;
+Expr moved(ExprPool& pool, Expr e, int from, int to) {
+    std::vector<Expr> map(kMaxIndex, nullptr);
+    map[static_cast<std::size_t>(from)] = pool.index(to);
+    return pool.substitute(e, map);
+}
+
+Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem, bool shared) {
     ExprPool& pool = launch.pool;
+    // a shared table is longer than one of keys alone
+    const Expr key = shared ? moved(pool, body, axis::j, place::entry) : body;
+    if (const auto it = launch.tables.find(key); it != launch.tables.end()) return it->second;
     Map map(launch, "fill_" + stem);
     const auto write_size = [&](Expr e) { return map.writer.write(e); };
     std::vector<std::string> variables;
@@ -235,7 +255,7 @@ Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem) {
     over(axis::b, "b", name("B"));
     over(axis::h, "h", write_size(launch.v.heads));
     over(axis::i, "i", name("Sq"));
-    over(axis::j, "j", write_size(keys));
+    over(axis::j, "j", shared ? call("maximum", {name("Sq"), write_size(keys)}) : write_size(keys));
     Expr entry = body;
     if (over(place::distance, "t", binary("+", name("Sq"), write_size(keys)))) { // entry t is of distance t - Sq
         std::vector<Expr> shift(kMaxIndex, nullptr);
@@ -251,12 +271,12 @@ Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem) {
     map.add(launch.workspace[static_cast<std::size_t>(n)] + "[" + list + "] = " + value);
     map.finish(variables, extents);
     const Expr load = pool.load(kWorkspace + n, body->type == Type::Int ? Type::Int : Type::Real, at);
-    launch.tables.emplace(body, load);
+    launch.tables.emplace(key, load);
     return load;
 }
 
 Expr derive(Work& work, Expr e) {
-    return e ? Derive(work)(e) : e;
+    return e ? Derive(work, e)(e) : e;
 }
 
 } // namespace cubridge::ir::transfer

@@ -36,8 +36,11 @@ private:
 };
 
 /// A Load of a new table that holds `body` for every position of the axes that it depends on: any of b, h and at most
-/// one of i, j, place::distance (j - i).
-Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem);
+/// one of i, j, place::distance (j - i). With `shared`, what it holds over j is asked for over i as well.
+Expr tabulate(Launch& launch, Expr body, Expr keys, const std::string& stem, bool shared = false);
+
+/// The expression with one position in place of another: a value of queries as that of keys.
+Expr moved(ExprPool& pool, Expr e, int from, int to);
 
 /// The expression with what needs a table replaced by Loads of tables: reductions of one position, constant tables,
 /// and functions of the distance j - i that cost more than a Load.

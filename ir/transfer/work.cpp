@@ -252,6 +252,17 @@ void Work::add_to_item(const std::string& text) {
     insert_after(s, text);
 }
 
+std::string Work::item_rows() {
+    const Expr i = launch.pool.index(axis::i);
+    auto it = items.find(i);
+    if (it == items.end()) {
+        const std::string n = launch.fresh("i");
+        add_to_item(n + " = rows(" + at.first_row + ", " + at.row_count + ")");
+        it = items.emplace(i, n).first;
+    }
+    return it->second;
+}
+
 void Work::pass(const std::string& name) {
     const Spot d = def(at.attend);
     auto node = std::make_shared<syntax::Node>(*d->node);
@@ -309,7 +320,11 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
     };
     writer.named = [this](Expr e) -> NodePtr {
         if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
-        return work_.items.count(e) == 0 || where_ == Where::Tiles || !writer.hoist ? nullptr : of_item(e);
+        if (where_ == Where::Tiles || !writer.hoist || e->kind == Kind::Index) return nullptr;
+        // what is read for each row is read once a work item, not for each of its tiles
+        const bool gathers = where_ == Where::Attend && e->kind == Kind::Load && writer.level(e) == Level::Row &&
+                             (canonical(work_.launch.v, e->number) >= 0 || e->number >= kWorkspace);
+        return gathers || work_.items.count(e) != 0 ? of_item(e) : nullptr;
     };
     if (where != Where::Tiles) writer.hoist = [this](Expr e, Level level) { return hoist(e, level); };
 }
@@ -337,8 +352,10 @@ NodePtr Local::of_item(Expr e) {
     auto it = work_.items.find(e);
     if (it == work_.items.end()) {
         Local role(work_, Where::Role);
+        const bool row = (e->free & index_bit(axis::i)) != 0;
+        if (row) role.writer.index[axis::i] = name(work_.item_rows());
         const std::string value = text(role.writer.make(e));
-        const std::string n = work_.launch.fresh(e->type == Type::Int ? "limit" : "factor");
+        const std::string n = work_.launch.fresh(row ? "row" : e->type == Type::Int ? "limit" : "factor");
         work_.add_to_item(n + " = " + value);
         it = work_.items.emplace(e, n).first;
     }

@@ -53,7 +53,7 @@ struct Work {
     NodePtr kv;                           ///< h // G in the role
     Expr row_shift = nullptr; ///< Real over b, h, i in units of log2: left out of the scores, owed to the LSE
     std::map<Expr, std::string> prelude; ///< names of values that the kernel's constants decide
-    std::map<Expr, std::string> items;   ///< of values of a work item: statements of the role
+    std::map<Expr, std::string> items;   ///< of values of a work item: statements of the role; i is its rows
     std::set<Expr> passed;               ///< those of them that are parameters of attend
 
     std::vector<cuir::Statement>& attend();
@@ -68,6 +68,8 @@ struct Work {
     void add_to_prelude(const std::string& text);
     /// After the work item's first row is known.
     void add_to_item(const std::string& text);
+    /// Name of the agent's rows in the role.
+    std::string item_rows();
     /// A value of the role becomes a parameter of attend.
     void pass(const std::string& name);
     void applied(const std::string& rule) { launch.applied(rule); }

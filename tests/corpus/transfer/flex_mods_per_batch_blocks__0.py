@@ -1,36 +1,22 @@
 # mask
 # key ranges: classes of tiles, by tables
 # no LSE
-least = alloc(workspace, (B, Sk), i32)
-most = alloc(workspace, (B, Sk), i32)
-least1 = alloc(workspace, (B, Sq), i32)
-most1 = alloc(workspace, (B, Sq), i32)
+least = alloc(workspace, (B, maximum(Sq, Sk)), i32)
+most = alloc(workspace, (B, maximum(Sq, Sk)), i32)
 
 @map
 def bound_tiles(
     x0: i32[_, _],
     *, BN=64):
-    for b, n in each(B, cdiv(Sk, BN)):
+    for b, n in each(B, cdiv(maximum(Sq, Sk), BN)):
         low = x0[b, n * BN]
         high = low
         for r in range(BN):
-            low = minimum(low, x0[b, minimum(n * BN + r, Sk - 1)])
-            high = maximum(high, x0[b, minimum(n * BN + r, Sk - 1)])
+            here = x0[b, minimum(n * BN + r, maximum(Sq, Sk) - 1)]
+            low = minimum(low, here)
+            high = maximum(high, here)
         least[b, n] = low
         most[b, n] = high
-
-@map
-def bound_tiles1(
-    x0: i32[_, _],
-    *, BM=128):
-    for b, n in each(B, cdiv(Sq, BM)):
-        low = x0[b, n * BM]
-        high = low
-        for r in range(BM):
-            low = minimum(low, x0[b, minimum(n * BM + r, Sq - 1)])
-            high = maximum(high, x0[b, minimum(n * BM + r, Sq - 1)])
-        least1[b, n] = low
-        most1[b, n] = high
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -48,25 +34,27 @@ def attention(
     Vs = alloc(shared, (ST, BN, Dv), elem)
     everyone = named_barrier(W)
 
-    def tile_class(b, h, i0, i1, n):
+    def tile_class(b, h, i0, i1, high_query, low_query, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
         low_key = least[b, n]
-        high_query = most1[b, i0 // BM]
         high_key = most[b, n]
-        low_query = least1[b, i0 // BM]
         some = low_key <= high_query
         every = (high_key <= low_query) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        return classify(cdiv(Sk, BN), tile_class, b, h, i0, i1)
+        high_query = most[b, i0 // BN]
+        low_query = least[b, i0 // BN]
+        for t in range(i0 // BN + 1, cdiv(i1, BN)):
+            high_query = maximum(high_query, most[b, t])
+            low_query = minimum(low_query, least[b, t])
+        return classify(cdiv(Sk, BN), tile_class, b, h, i0, i1, high_query, low_query)
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, row):
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
             column = x0[b, j]
-            row = x0[b, i]
             x = where((j < Sk) & (column <= row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
@@ -81,6 +69,8 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            i2 = rows(i0, R)
+            row = x0[b, i2]
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
@@ -99,7 +89,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, row)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

@@ -3,56 +3,32 @@
 # mask
 # key ranges: classes of tiles, by tables
 # no LSE
-table = alloc(workspace, (B, Sq), i32)
-table1 = alloc(workspace, (B, Sk), i32)
-least = alloc(workspace, (B, Sq), i32)
-most = alloc(workspace, (B, Sq), i32)
-least1 = alloc(workspace, (B, Sk), i32)
-most1 = alloc(workspace, (B, Sk), i32)
+table = alloc(workspace, (B, maximum(Sq, Sk)), i32)
+least = alloc(workspace, (B, maximum(Sq, Sk)), i32)
+most = alloc(workspace, (B, maximum(Sq, Sk)), i32)
 
 @map
 def fill_table(
     x0: i32[_],
     ):
-    for b, i in each(B, Sq):
+    for b, j in each(B, maximum(Sq, Sk)):
         count = 0
         for r in range(x0.shape[0] - 1):
-            count += i >= x0[r + 1]
-        table[b, i] = count
-
-@map
-def fill_table1(
-    x0: i32[_],
-    ):
-    for b, j in each(B, Sk):
-        count1 = 0
-        for r1 in range(x0.shape[0] - 1):
-            count1 += j >= x0[r1 + 1]
-        table1[b, j] = count1
+            count += j >= x0[r + 1]
+        table[b, j] = count
 
 @map
 def bound_tiles(
-    *, BM=128):
-    for b, n in each(B, cdiv(Sq, BM)):
-        low = table[b, n * BM]
-        high = low
-        for r in range(BM):
-            low = minimum(low, table[b, minimum(n * BM + r, Sq - 1)])
-            high = maximum(high, table[b, minimum(n * BM + r, Sq - 1)])
-        least[b, n] = low
-        most[b, n] = high
-
-@map
-def bound_tiles1(
     *, BN=64):
-    for b, n in each(B, cdiv(Sk, BN)):
-        low = table1[b, n * BN]
+    for b, n in each(B, cdiv(maximum(Sq, Sk), BN)):
+        low = table[b, n * BN]
         high = low
         for r in range(BN):
-            low = minimum(low, table1[b, minimum(n * BN + r, Sk - 1)])
-            high = maximum(high, table1[b, minimum(n * BN + r, Sk - 1)])
-        least1[b, n] = low
-        most1[b, n] = high
+            here = table[b, minimum(n * BN + r, maximum(Sq, Sk) - 1)]
+            low = minimum(low, here)
+            high = maximum(high, here)
+        least[b, n] = low
+        most[b, n] = high
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -69,25 +45,27 @@ def attention(
     Vs = alloc(shared, (ST, BN, Dv), elem)
     everyone = named_barrier(W)
 
-    def tile_class(b, h, i0, i1, n):
+    def tile_class(b, h, i0, i1, high_query, low_query, n):
         j0, j1 = n * BN, minimum((n + 1) * BN, Sk)
-        low_query = least[b, i0 // BM]
-        high_key = most1[b, n]
-        low_key = least1[b, n]
-        high_query = most[b, i0 // BM]
-        some = (j0 < i1) & (low_query <= high_key) & (low_key <= high_query)
-        every = (j1 <= i0 + 1) & (high_query == low_key) & (low_query == high_key) & ((n + 1) * BN <= Sk)
+        low_key = least[b, n]
+        high_key = most[b, n]
+        some = (j0 < i1) & (low_key <= high_query) & (low_query <= high_key)
+        every = (j1 <= i0 + 1) & (low_query == high_key) & (high_query == low_key) & ((n + 1) * BN <= Sk)
         return some, every
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        return classify(cdiv(Sk, BN), tile_class, b, h, i0, i1)
+        high_query = most[b, i0 // BN]
+        low_query = least[b, i0 // BN]
+        for t in range(i0 // BN + 1, cdiv(i1, BN)):
+            high_query = maximum(high_query, most[b, t])
+            low_query = minimum(low_query, least[b, t])
+        return classify(cdiv(clamp(i1, 0, Sk), BN), tile_class, b, h, i0, i1, high_query, low_query)
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, row):
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            row = table[b, i]
-            column = table1[b, j]
+            column = table[b, j]
             x = where((j < Sk) & (j <= i) & (column == row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
@@ -102,6 +80,8 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            i2 = rows(i0, R)
+            row = table[b, i2]
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
@@ -120,7 +100,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, row)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

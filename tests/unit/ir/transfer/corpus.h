@@ -97,16 +97,12 @@ inline cuir::Program expert(const fs::path& file = "tests/corpus/cuir/portable.p
     return *cuir::read(read_file(file));
 }
 
-/// Operands as the text's inputs give them; those of a k or v, in the element type of the Request.
+/// Operands as the text's inputs give them.
 inline Target target_of(const Specification& s, const Request& request) {
     Target t{*s.variant(), {}, request, s.outputs() > 1};
     for (const int n : s.order()) {
         const Input& x = s.inputs()[static_cast<std::size_t>(n)];
-        DType dtype = x.dtype;
-        const auto loads = [&](Expr e) { return e->kind == Kind::Load && e->number == n; };
-        for (const Part& p : s.variant()->parts)
-            if (loads(p.k) || loads(p.v)) dtype = request.kv_dtype;
-        t.operands.push_back({dtype, x.rank});
+        t.operands.push_back({x.dtype, x.rank});
     }
     return t;
 }

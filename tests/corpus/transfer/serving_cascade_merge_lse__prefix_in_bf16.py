@@ -1,0 +1,152 @@
+# number of keys
+# heads and tensors of q, k, v
+# output stored from registers
+# mask
+# key ranges: closed form
+# parts combined by a map kernel
+O0 = alloc(workspace, (B, Hq, Sq, Dv), f32)
+L0 = alloc(workspace, (B, Hq, Sq), f32)
+O1 = alloc(workspace, (B, Hq, Sq, Dv), f32)
+L1 = alloc(workspace, (B, Hq, Sq), f32)
+
+@kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
+def attention_0(
+    Q: elem[B, Hq, Sq, D],
+    x0: elem[_, _, _, _],
+    x1: elem[_, _, _, _],
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
+    R = BM // W                                             # query rows of one warp
+    G = Hq // Hk                                            # query heads that share a key head
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
+    Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
+    Ks = alloc(shared, (ST, BN, D), elem)
+    Vs = alloc(shared, (ST, BN, Dv), elem)
+    everyone = named_barrier(W)
+
+    def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
+        whole = x0.shape[2] // BN
+        return [(whole, cdiv(x0.shape[2], BN), True), (0, whole, False)]
+
+    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+        i, j = rows(i0, R), cols(n * BN, BN)
+        x = S
+        if masked:
+            x = where(j < x0.shape[2], x, -inf)
+        new_max = maximum(row_max, x.amax(-1))
+        ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
+        shrink = exp2(row_max * unit - ref * unit)
+        p = exp2(x * unit - ref * unit)
+        row_sum = row_sum * shrink + p.sum(-1)
+        return p, new_max, row_sum, shrink
+
+    with role("math", warps=W, registers=255) as g:
+        S = alloc(register, (R, BN), f32)
+        P = alloc(register, (R, BN), elem)
+        acc = alloc(register, (R, Dv), f32)
+        for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
+            i0 = m * BM + g * R
+            tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
+            row_max, row_sum = full(R, -inf), full(R, 0.0)
+            acc[:] = 0.0
+            n, masked = pick(tiles, 0)
+            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)
+            copy_async(x0[b, h // G, n * BN:(n + 1) * BN], Ks[0])
+            for k in range(length(tiles)):
+                s = k % ST
+                n, masked = pick(tiles, k)
+                wait(Ks[s])                                 # this warp's share of K, and of Q
+                sync(everyone)                              # everyone's share; and all have read the V before
+                copy_async(x1[b, h // G, n * BN:(n + 1) * BN], Vs[s])
+                gemm(Qs[g], Ks[s].T, out=S)
+                wait(Vs[s])
+                sync(everyone)                              # V is whole; and all have read this K
+                if k + 1 < length(tiles):
+                    y, unused = pick(tiles, k + 1)
+                    copy_async(x0[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                acc[:] = acc * shrink
+                P[:] = p
+                gemm(P, Vs[s], add=acc)
+            total = complete(row_sum)                       # adds up what each thread holds of a row
+            inv = where(total > 0.0, 1.0 / total, 0.0)      # a row without a key gives 0
+            lse = where(total > 0.0, (row_max * unit + log2(total)) * LN2, -inf)
+            L0[b, h, i0:i0 + R] = lse
+            acc[:] = acc * inv
+            O0[b, h, i0:i0 + R] = acc
+            sync(everyone)                                  # all have read their rows of Q and of the output
+
+@kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
+def attention_1(
+    Q: elem[B, Hq, Sq, D],
+    K: elem[B, Hk, Sk, D],
+    V: elem[B, Hk, Sk, Dv],
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
+    R = BM // W                                             # query rows of one warp
+    G = Hq // Hk                                            # query heads that share a key head
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
+    Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
+    Ks = alloc(shared, (ST, BN, D), elem)
+    Vs = alloc(shared, (ST, BN, Dv), elem)
+    everyone = named_barrier(W)
+
+    def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
+        some = clamp(Sk + i1 - Sq, 0, Sk)
+        every = clamp(Sk + i0 - Sq + 1, 0, Sk)
+        return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
+
+    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+        i, j = rows(i0, R), cols(n * BN, BN)
+        x = S
+        if masked:
+            x = where(j <= i + (Sk - Sq), x, -inf)
+        new_max = maximum(row_max, x.amax(-1))
+        ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
+        shrink = exp2(row_max * unit - ref * unit)
+        p = exp2(x * unit - ref * unit)
+        row_sum = row_sum * shrink + p.sum(-1)
+        return p, new_max, row_sum, shrink
+
+    with role("math", warps=W, registers=255) as g:
+        S = alloc(register, (R, BN), f32)
+        P = alloc(register, (R, BN), elem)
+        acc = alloc(register, (R, Dv), f32)
+        for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
+            i0 = m * BM + g * R
+            tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
+            row_max, row_sum = full(R, -inf), full(R, 0.0)
+            acc[:] = 0.0
+            n, masked = pick(tiles, 0)
+            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)
+            copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[0])
+            for k in range(length(tiles)):
+                s = k % ST
+                n, masked = pick(tiles, k)
+                wait(Ks[s])                                 # this warp's share of K, and of Q
+                sync(everyone)                              # everyone's share; and all have read the V before
+                copy_async(V[b, h // G, n * BN:(n + 1) * BN], Vs[s])
+                gemm(Qs[g], Ks[s].T, out=S)
+                wait(Vs[s])
+                sync(everyone)                              # V is whole; and all have read this K
+                if k + 1 < length(tiles):
+                    y, unused = pick(tiles, k + 1)
+                    copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                acc[:] = acc * shrink
+                P[:] = p
+                gemm(P, Vs[s], add=acc)
+            total = complete(row_sum)                       # adds up what each thread holds of a row
+            inv = where(total > 0.0, 1.0 / total, 0.0)      # a row without a key gives 0
+            lse = where(total > 0.0, (row_max * unit + log2(total)) * LN2, -inf)
+            L1[b, h, i0:i0 + R] = lse
+            acc[:] = acc * inv
+            O1[b, h, i0:i0 + R] = acc
+            sync(everyone)                                  # all have read their rows of Q and of the output
+
+@map
+def combine(
+    Out: elem[B, Hq, Sq, Dv],
+    *, Dv=128, elem=bf16):
+    for b, h, i, d in each(B, Hq, Sq, Dv):
+        top = maximum(L0[b, h, i], L1[b, h, i])
+        most = where(top == -inf, 0.0, top)
+        Out[b, h, i, d] = (O0[b, h, i, d] * exp(L0[b, h, i] - most) + O1[b, h, i, d] * exp(L1[b, h, i] - most)) * (1.0 / (exp(L0[b, h, i] - most) + exp(L1[b, h, i] - most)))
