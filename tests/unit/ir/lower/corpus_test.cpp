@@ -3,6 +3,7 @@
 #include "tests/unit/ir/lower/expert.h"
 #include <algorithm>
 #include <filesystem>
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

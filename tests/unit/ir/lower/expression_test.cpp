@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <functional>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 namespace cubridge::ir::lower {

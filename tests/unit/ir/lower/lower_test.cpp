@@ -1,6 +1,7 @@
 // Lowering: identity, no dead statement, edits that only orchestration can express. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/expert.h"
 #include <functional>
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

@@ -1,5 +1,6 @@
 // Files in margin form. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/expert.h"
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

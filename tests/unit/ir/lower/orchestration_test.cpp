@@ -1,6 +1,7 @@
 // Edits of orchestration, which no variant could express: each lowers, reads back and passes the census.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/orchestration.h"
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

@@ -1,6 +1,7 @@
 // What single rules print. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/expert.h"
 #include <array>
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

@@ -1,5 +1,6 @@
 // What a launch needs. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/expert.h"
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

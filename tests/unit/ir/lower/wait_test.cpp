@@ -1,5 +1,6 @@
 // Wait counts, derived from the copy-in queue. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/orchestration.h"
+#include <gtest/gtest.h>
 
 namespace cubridge::ir::lower {
 namespace {

@@ -2,6 +2,7 @@
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/compiler.h"
 #include "tests/unit/ir/lower/orchestration.h"
+#include <gtest/gtest.h>
 
 namespace cubridge::runtime {
 namespace {
