@@ -91,17 +91,29 @@ private:
     const bool workspace_;
 };
 
+bool names_heads(const std::string& extent) {
+    return extent.find("Hq") != std::string::npos || extent.find("Hk") != std::string::npos;
+}
+
+bool plain_heads(const std::string& extent) {
+    return extent == "Hq" || extent == "Hk";
+}
+
 /// Heads of another number than those of q or k: the kernels know no first one of a shard then.
-bool needs_all_heads(const Shape& shape) {
-    const auto other = [](const std::string& extent) {
-        return extent != "Hq" && extent != "Hk" &&
-               (extent.find("Hq") != std::string::npos || extent.find("Hk") != std::string::npos);
+bool needs_all_heads(const Shape& shape, const cuir::Program& program) {
+    const auto others = [&](const std::vector<std::string>& extents) {
+        return std::any_of(extents.begin(), extents.end(),
+                           [](const auto& e) { return names_heads(e) && !plain_heads(e); });
     };
-    const auto any = [&](const std::vector<std::string>& extents) {
-        return std::any_of(extents.begin(), extents.end(), other);
+    const auto is_tensor_of_others = [](const cuir::Statement& s) { // B, heads, rows, columns
+        return s.kind == cuir::Statement::Kind::Param && s.name[0] != 'x' && s.node->kind == Kind::Subscript &&
+               s.node->items[1]->kind == Kind::Tuple && s.node->items[1]->items.size() > 2 &&
+               !plain_heads(syntax::print(*s.node->items[1]->items[1]));
     };
-    return std::any_of(shape.grids.begin(), shape.grids.end(), [&](const auto& g) { return any(g.items); }) ||
-           std::any_of(shape.storage.begin(), shape.storage.end(), [&](const auto& s) { return any(s.second); });
+    return std::any_of(shape.grids.begin(), shape.grids.end(), [&](const auto& g) { return others(g.items); }) ||
+           std::any_of(shape.storage.begin(), shape.storage.end(), [&](const auto& s) { return others(s.second); }) ||
+           std::any_of(program.kernels.begin(), program.kernels.end(),
+                       [&](const auto& k) { return std::any_of(k.head.begin(), k.head.end(), is_tensor_of_others); });
 }
 
 Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code out) {
@@ -140,7 +152,7 @@ std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cui
             bytes = join(Code::Do::Add, std::move(bytes), join(Code::Do::RoundUp, std::move(one), Code::constant(256)));
         }
         plan.workspace = std::move(bytes);
-        if (needs_all_heads(shape))
+        if (needs_all_heads(shape, program))
             plan.conditions.push_back(
                 {launch::Condition::Kind::Equal, Code::size(Size::HeadBegin), Code::constant(0), "head_begin == 0"});
         return std::nullopt;

@@ -107,6 +107,18 @@ Source transformed(Work& w, Expr e, const char* what, int row_axis, int column_a
     return {tensor, grouped ? kv : pool.index(axis::h), true};
 }
 
+/// The tensor's heads are not known to be those of q or of k.
+void other_heads(Work& w, const std::string& tensor) {
+    for (auto& s : w.kernel.head) {
+        if (s.kind != Statement::Kind::Param || s.name != tensor) continue;
+        auto type = std::make_shared<syntax::Node>(*s.node);
+        auto axes = std::make_shared<syntax::Node>(*type->items[1]);
+        axes->items.at(1) = name("_");
+        type->items[1] = axes;
+        s.node = type;
+    }
+}
+
 void load_from(Work& w, const std::string& tensor, const Source& s, Expr own_head) {
     if (s.tensor == tensor && s.head == own_head) return;
     Local local(w, Local::Where::Role);
@@ -119,6 +131,7 @@ void load_from(Work& w, const std::string& tensor, const Source& s, Expr own_hea
         out->items = {name(s.tensor), at};
         return NodePtr(out);
     });
+    if (s.tensor == tensor) other_heads(w, tensor);
     w.applied("heads and tensors of q, k, v");
 }
 
@@ -206,9 +219,7 @@ void inputs(Work& w) {
                 s.node = replace(s.node, "Hq", heads);
         w.applied("heads of the output");
     }
-    if (v.tensor == "V" && (!plain_heads || v.head != kv)) // V has heads of its own number
-        for (auto& s : w.kernel.head)
-            if (s.kind == Statement::Kind::Param && s.name == "V") s.node = replace(s.node, "Hk", name("_"));
+    if (v.tensor == "V" && !plain_heads) other_heads(w, "V");
 
     const Expr end = length_of(w);
     if (!end || p.keep->kind == Kind::Const) return;

@@ -11,8 +11,8 @@ O1 = alloc(workspace, (B, Hq // 2, Sq, Dv), f32)
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention_0(
-    Q: elem[B, Hq, Sq, D],
-    K: elem[B, Hk, Sk, D],
+    Q: elem[B, _, Sq, D],
+    K: elem[B, _, Sk, D],
     V: elem[B, _, Sk, Dv],
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
@@ -76,8 +76,8 @@ def attention_0(
 
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention_1(
-    Q: elem[B, Hq, Sq, D],
-    K: elem[B, Hk, Sk, D],
+    Q: elem[B, _, Sq, D],
+    K: elem[B, _, Sk, D],
     V: elem[B, _, Sk, Dv],
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp

@@ -6,13 +6,17 @@ namespace {
 
 using namespace cubridge::ir;
 
-launch::Plan plan_of(const std::string& heads) {
+launch::Plan plan_of(const std::string& heads, const std::string& heads_of_v = "Hk") {
     lower::Shape shape;
     shape.grids.push_back({"attention", {"B", heads, "cdiv(Sq, 128)"}, false, 128, 65536});
     shape.storage.emplace_back("T", std::vector<std::string>{"B", "Hq", "maximum(Sq, Sk)"});
     shape.storage_types.push_back(DType::F32);
+    const auto program =
+        cuir::read("@kernel(arch=\"sm_80\", expert=\"e\", ctas=\"items\")\ndef attention(\n    V: elem[B, " +
+                   heads_of_v + ", Sk, Dv],\n    *, Dv=128, elem=bf16):\n    R = Dv\n");
+    if (!program) ADD_FAILURE() << program.error().message;
     launch::Plan plan;
-    const auto error = lower::fill_plan(plan, shape, {});
+    const auto error = lower::fill_plan(plan, shape, *program);
     EXPECT_FALSE(error) << error->message;
     return plan;
 }
@@ -23,6 +27,7 @@ TEST(LowerPlanTest, HeadsOfAnotherNumberDemandAllOfThem) {
     ASSERT_EQ(plan.conditions.size(), 1u);
     EXPECT_EQ(plan.conditions[0].text, "head_begin == 0");
     EXPECT_EQ(plan.entries.size(), 1u);
+    EXPECT_EQ(plan_of("Hq", "_").conditions.size(), 1u);
 }
 
 } // namespace
