@@ -71,8 +71,9 @@ const OpInfo* find_operator(std::string_view name) {
     if (name == "minimum") return &info(Op::Min);
     if (name == "tanh_approx") return &info(Op::Tanh);
     for (const auto& op : all_ops()) // the rest of the table has Python spellings: + & < not
-        if (name == op.name && (op.arity == 1 || op.op == Op::Where || op.op == Op::Atan2 || op.op == Op::Pow) &&
-            op.op != Op::Neg && op.op != Op::Not)
+        if (name == op.name && *op.torch != 0 &&
+            (op.arity == 1 || op.op == Op::Where || op.op == Op::Atan2 || op.op == Op::Pow) && op.op != Op::Neg &&
+            op.op != Op::Not)
             return &op;
     return nullptr;
 }

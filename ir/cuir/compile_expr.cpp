@@ -181,7 +181,7 @@ const Expr* ExprCompiler::method(const Node& node, const Node& callee) {
     if (callee.items[0]->kind == Kind::Name && callee.items[0]->text == "f32") {
         const OpInfo* op = nullptr;
         for (const auto& o : all_ops())
-            if (callee.text == o.name) op = &o;
+            if (callee.text == o.name && *o.torch != 0) op = &o;
         if (!op) op = find_operator(callee.text);
         if (!op) fail("static", "`f32." + callee.text + "` is no operator", callee.span);
         return function(node, *op, true);

@@ -1,6 +1,7 @@
 // The table of elementwise operators: one row an operator, its meaning in each arithmetic beside its CUDA text.
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/expr/ops.h"
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -76,6 +77,15 @@ template <class T> T power(T a, T b) {
 double sigmoid(double x) {
     const double e = std::exp(-std::fabs(x)); // never overflows, and small results keep their relative precision
     return (x < 0 ? e : 1.0) / (1 + e);
+}
+
+// A float32 that is stored in 16 bits. `least`: exponent of the smallest normal number.
+template <class T> T stored(T x, int fraction, int least, double largest) {
+    const double v = static_cast<float>(x);
+    if (!std::isfinite(v) || v == 0) return static_cast<T>(v);
+    const double step = std::ldexp(1.0, std::max(std::ilogb(v), least) - fraction);
+    const double nearest = std::nearbyint(v / step) * step;
+    return static_cast<T>(std::fabs(nearest) > largest ? std::copysign(HUGE_VAL, v) : nearest);
 }
 
 enum Flag : unsigned { None = 0, RealIn = 1, BoolOut = 2 };
@@ -252,6 +262,11 @@ constexpr std::array<OpInfo, static_cast<std::size_t>(Op::Count)> kOps{{
     row(
         Op::Where, "where", "torch.where", 3, None, [](const double* x) { return x[0] != 0 ? x[1] : x[2]; }, nullptr,
         [](const Int* x) { return x[0] != 0 ? x[1] : x[2]; }, {"({0} ? {1} : {2})", "({0} ? {1} : {2})", 0, 1}),
+
+    exact(Op::RoundF16, "round_f16", "", 1, RealIn, [](const auto* x) { return stored(x[0], 10, -14, 65504.0); },
+          nullptr, {"cb_round_f16({0})", "cb_round_f16({0})", 0, 10}),
+    exact(Op::RoundBF16, "round_bf16", "", 1, RealIn, [](const auto* x) { return stored(x[0], 7, -126, 0x1.fep127); },
+          nullptr, {"cb_round_bf16({0})", "cb_round_bf16({0})", 0, 4}),
 }};
 
 constexpr bool in_order() {

@@ -1,6 +1,7 @@
 // The one table of elementwise operators. The tensor evaluator, the expression evaluator, the printer of CUDA and the
 // documentation read it; none of them owns an operator.
-// Source of the semantics: PyTorch's documentation of the function that `torch` names.
+// Source of the semantics: PyTorch's documentation of the function that `torch` names. The last two are no text's: they
+// say where a kernel rounds.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cstdint>
@@ -51,7 +52,9 @@ enum class Op : std::uint8_t {
     Or,
     Xor,
     Not,
-    Where, ///< condition, value, other
+    Where,    ///< condition, value, other
+    RoundF16, ///< through float32 to the nearest float16, ties to even: what a kernel stores
+    RoundBF16,
     Count
 };
 
@@ -60,7 +63,7 @@ enum class Op : std::uint8_t {
 struct OpInfo {
     Op op;
     const char* name;  ///< lower case, as canonical texts print it: "tanh"
-    const char* torch; ///< the torch function that it is, for documentation
+    const char* torch; ///< the torch function that it is, for documentation; empty: no text and no program names it
     int arity;
     bool real_in;  ///< integers are converted to floating point first (exp of an int tensor)
     bool bool_out; ///< comparisons and logic

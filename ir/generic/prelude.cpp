@@ -86,15 +86,18 @@ CB_FN long long cb_get_i32(const void* p, long long i) { return ((const int*)p)[
 CB_FN long long cb_get_i64(const void* p, long long i) { return ((const long long*)p)[i]; }
 
 CB_FN void cb_put_f16(void* p, long long i, cb_real x) { ((unsigned short*)p)[i] = (unsigned short)cb_narrow((float)x, 10, 15, 0x7c00u, 0x7e00u, 0x8000u); }
-CB_FN void cb_put_bf16(void* p, long long i, cb_real x) {
-    const unsigned u = __float_as_uint((float)x);
-    const unsigned r = (u & 0x7fffffffu) > 0x7f800000u ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u);
-    ((unsigned short*)p)[i] = (unsigned short)(r >> 16);
+CB_FN unsigned cb_bits_bf16(float x) {
+    const unsigned u = __float_as_uint(x);
+    return ((u & 0x7fffffffu) > 0x7f800000u ? u | 0x400000u : u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
+CB_FN void cb_put_bf16(void* p, long long i, cb_real x) { ((unsigned short*)p)[i] = (unsigned short)cb_bits_bf16((float)x); }
 CB_FN void cb_put_e4m3(void* p, long long i, cb_real x) { ((unsigned char*)p)[i] = (unsigned char)cb_narrow((float)x, 3, 7, 0x7fu, 0x7fu, 0x80u); }
 CB_FN void cb_put_e5m2(void* p, long long i, cb_real x) { ((unsigned char*)p)[i] = (unsigned char)cb_narrow((float)x, 2, 15, 0x7cu, 0x7fu, 0x80u); }
 CB_FN void cb_put_f32(void* p, long long i, cb_real x) { ((float*)p)[i] = (float)x; }
 CB_FN void cb_put_f64(void* p, long long i, cb_real x) { ((double*)p)[i] = (double)x; }
+
+CB_FN float cb_round_f16(cb_real x) { return cb_widen(cb_narrow((float)x, 10, 15, 0x7c00u, 0x7e00u, 0x8000u), 10, 15, 0x7c00u, 0x8000u); }
+CB_FN float cb_round_bf16(cb_real x) { return __uint_as_float(cb_bits_bf16((float)x) << 16); }
 
 // The element of a paged tensor's row: pages hold `size` rows, the table's first entry holds row first_k.
 CB_FN long long cb_paged(const cb_args& a, const cb_tensor& x, long long b, long long row, int size) {

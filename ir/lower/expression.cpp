@@ -42,7 +42,7 @@ int level_of(const std::string& op) {
 
 const OpInfo& operator_named(const std::string& name) {
     for (const auto& op : all_ops())
-        if (name == op.name) return op;
+        if (name == op.name && *op.torch != 0) return op;
     fail("no_rule", "`" + name + "` is no operator");
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 const OpInfo* operator_named(const std::string& name) {
     for (const auto& op : all_ops())
-        if (name == op.name) return &op;
+        if (name == op.name && *op.torch != 0) return &op;
     return nullptr;
 }
 

@@ -34,7 +34,7 @@ struct Part {
 struct Variant {
     std::shared_ptr<ExprPool> pool;
     std::vector<Part> parts;
-    Expr out = nullptr;          ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
+    Expr out = nullptr;                      ///< Real over b, h, i, d; part n's output is the Load of input kOutput + n
     Expr heads = nullptr, columns = nullptr; ///< of the output, over Dims
     Expr lse = nullptr;          ///< natural log; null: the text returns none. Part n's LSE is the Load of kLse + n
     std::vector<int> order;      ///< canonical number -> input number
@@ -53,5 +53,15 @@ Expr empty_row(const Variant& v);
 Expr some_empty_row(const Variant& v);
 /// Real over b, h, i: the natural LSE of a text that returns none; null where there is no single softmax.
 Expr natural_lse(const Variant& v);
+
+/// What a kernel on tensor cores computes when all else is exact: q, k and v that the text computes, and the weights of
+/// the keys, each times its gain, are rounded once by `round` (Op::RoundF16, Op::RoundBF16) before a product takes
+/// them; normalisers sum weights that are not rounded; outputs of parts are not rounded either. In a pool of its own,
+/// whatever thread asks.
+struct Baseline {
+    Scalar scalar;
+    Expr row_is_empty = nullptr, row_lse = nullptr; ///< as in the Variant
+};
+Baseline baseline(const Scalar& scalar, const Variant& variant, Op round);
 
 } // namespace cubridge::ir

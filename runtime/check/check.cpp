@@ -34,6 +34,8 @@ struct Prepared {
     std::string refused;         ///< why the text gave nothing, however tame the numbers
 };
 
+enum class Which : std::size_t { Kernel, Exact, Baseline };
+
 class Checker {
 public:
     Checker(std::shared_ptr<const ir::Specification> specification, const ir::Request& request,
@@ -82,10 +84,10 @@ private:
         return options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
     }
 
-    // Seconds: a tenth a reference, half a second a compile, two builds a kernel, a few hundredths a case on the GPU.
+    // Seconds: a tenth a reference, half a second a compile, three builds a kernel, a few hundredths a case on the GPU.
     double estimate() const {
         const double cases = static_cast<double>(plan_.cases.size()), kernels = static_cast<double>(plan_.units.size());
-        return options_.driver ? 1 + cases * (0.1 / threads() + 0.03) + kernels / threads()
+        return options_.driver ? 1 + cases * (0.1 / threads() + 0.04) + 1.5 * kernels / threads()
                                : 0.5 + cases * 0.2 / threads();
     }
 
@@ -250,11 +252,15 @@ private:
                     fmt::format("group {}, head dims {}:{}: {}", r.group, r.head_dim, r.head_dim_v, u.error->message));
                 continue;
             }
-            auto one = gpu_->load(u.cubin, u.plan);
-            auto two = gpu_->load(u.cubin64, u.plan64);
-            if (!one || !two) return give_up(one ? two.fault() : one.fault()), false;
-            loaded_[k] = {std::move(*one), std::move(*two)};
-            report_.kernels += 2;
+            std::vector<LoadedKernel> all;
+            for (const Built* b : {&u.kernel, &u.exact, u.baseline ? &*u.baseline : nullptr}) {
+                if (!b) continue;
+                auto loaded = gpu_->load(b->cubin, b->plan);
+                if (!loaded) return give_up(loaded.fault()), false;
+                all.push_back(std::move(*loaded));
+            }
+            report_.kernels += static_cast<int>(all.size());
+            loaded_[k] = std::move(all);
             ++(u.by_rules ? report_.by_rules : report_.generic);
             auto& why = report_.generic_because;
             if (!u.by_rules && std::find(why.begin(), why.end(), u.reason) == why.end()) why.push_back(u.reason);
@@ -263,7 +269,7 @@ private:
         return report_.kernels > 0;
     }
 
-    bool usable(const Case& c) const { return loaded_[static_cast<std::size_t>(c.unit)].has_value(); }
+    bool usable(const Case& c) const { return !loaded_[static_cast<std::size_t>(c.unit)].empty(); }
 
     double lse_scale(const Case& c) const {
         return unit_of(c).request.lse == ir::Request::Lse::Log2 ? 1 / std::log(2.0) : 1;
@@ -276,37 +282,51 @@ private:
         return shape;
     }
 
-    std::optional<Launched> run(const Prepared& p, bool exact) {
-        const auto& kernels = *loaded_[static_cast<std::size_t>(p.c.unit)];
-        const Unit unit = exact ? in_float64(unit_of(p.c)) : unit_of(p.c);
-        auto done = gpu_->run(exact ? kernels.second : kernels.first, *spec_, unit, p.c, p.inputs, out_shape(p.c),
-                              exact ? 1 : 2);
+    std::optional<Launched> run(const Prepared& p, Which which) {
+        const LoadedKernel& kernel = loaded_[static_cast<std::size_t>(p.c.unit)][static_cast<std::size_t>(which)];
+        const Unit unit = which == Which::Kernel ? unit_of(p.c) : in_float64(unit_of(p.c));
+        const std::string who = which == Which::Exact      ? "the float64 build: "
+                                : which == Which::Baseline ? "the baseline: "
+                                                           : "";
+        auto done = gpu_->run(kernel, *spec_, unit, p.c, p.inputs, out_shape(p.c), which == Which::Kernel ? 2 : 1);
         if (!done) {
-            failed(p.c, (exact ? "the float64 build: " : "") + done.fault().text());
+            failed(p.c, who + done.fault().text());
             if (done.fault().kind == "context_lost") give_up(done.fault());
             return std::nullopt;
         }
         if (!done->wrong.empty()) {
-            failed(p.c, (exact ? "the float64 build: " : "") + done->wrong);
+            failed(p.c, who + done->wrong);
             return std::nullopt;
         }
         return std::move(*done);
     }
 
-    void judge(const Case& c, const Launched& got, const Outputs& expected, double scale) {
-        Judgement j = judge_output(got.outputs.o, expected.o, unit_of(c).request.o_dtype, std::max(c.Sq, c.Sk));
-        rate(c, j);
-        if (j.wrong.empty() && !got.outputs.lse.values.empty() && !expected.lse.values.empty())
-            j.wrong = judge_lse(got.outputs.lse, expected.lse, scale).wrong;
-        if (!j.wrong.empty()) failed(c, j.wrong);
+    // The kernel, by its baseline if it has one. `scale` makes the reference's LSE the request's. False: there is
+    // nothing to judge.
+    bool judge(const Prepared& p, const Outputs& expected, double scale) {
+        const auto got = run(p, Which::Kernel);
+        if (!got) return false;
+        std::optional<Launched> baseline;
+        if (loaded_[static_cast<std::size_t>(p.c.unit)].size() > static_cast<std::size_t>(Which::Baseline)) {
+            baseline = run(p, Which::Baseline);
+            if (!baseline) return false;
+        }
+        Judgement j = judge_output(got->outputs.o, expected.o, unit_of(p.c).request.o_dtype, std::max(p.c.Sq, p.c.Sk),
+                                   baseline ? &baseline->outputs.o : nullptr);
+        rate(p.c, j);
+        if (j.wrong.empty() && !got->outputs.lse.values.empty() && !expected.lse.values.empty())
+            j.wrong =
+                judge_lse(got->outputs.lse, expected.lse, scale, baseline ? &baseline->outputs.lse : nullptr).wrong;
+        if (!j.wrong.empty()) failed(p.c, j.wrong);
+        return true;
     }
 
     // Kernel and float64 build against the text; true if the float64 build equals it.
     bool small(const Prepared& p) {
         if (report_.error) return false;
-        if (const auto got = run(p, false)) judge(p.c, *got, *p.text, lse_scale(p.c)), ++report_.against_text;
+        report_.against_text += judge(p, *p.text, lse_scale(p.c)) ? 1 : 0;
         if (report_.error) return false;
-        const auto exact = run(p, true);
+        const auto exact = run(p, Which::Exact);
         if (!exact) return false;
         Judgement j = judge_exact(exact->outputs.o, p.text->o, kBuildTolerance);
         if (j.wrong.empty() && !exact->outputs.lse.values.empty() && !p.text->lse.values.empty()) {
@@ -319,9 +339,9 @@ private:
     }
 
     void large(const Prepared& p) {
-        const auto exact = run(p, true);
+        const auto exact = run(p, Which::Exact);
         if (!exact || report_.error) return;
-        if (const auto got = run(p, false)) judge(p.c, *got, exact->outputs, 1), ++report_.against_f64;
+        report_.against_f64 += judge(p, exact->outputs, 1) ? 1 : 0;
     }
 
     const std::shared_ptr<const ir::Specification> spec_;
@@ -331,8 +351,7 @@ private:
     CheckReport report_;
     CheckPlan plan_;
     std::unique_ptr<Gpu> gpu_;
-    std::vector<std::optional<std::pair<LoadedKernel, LoadedKernel>>>
-        loaded_; ///< by unit: the kernel and its float64 build
+    std::vector<std::vector<LoadedKernel>> loaded_; ///< by unit, then by Which; none: the unit can't be made
 };
 
 } // namespace

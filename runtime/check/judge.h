@@ -7,17 +7,21 @@
 namespace cubridge::runtime {
 
 struct Judgement {
-    double ratio = 0;  ///< largest error over that of rounding the exact row once; at most 2 passes
+    double ratio = 0;  ///< largest error over that of the baseline; at most 2 passes
     std::string wrong; ///< the first thing that is, with its place; empty: nothing
 };
 
 /// A kernel's output against exact values, row by row (the last axis). An element may be off by the larger of twice the
-/// error of the exact row rounded once and one ulp of the row's largest value; float32 has besides what rounding scores
-/// of positions up to `reach` costs. The relative L2 error of all is bounded too (2e-3, 1e-2, 1e-5 for float16,
-/// bfloat16, float32). NaN and infinities must be where the reference has them, -inf as -inf.
-Judgement judge_output(const ir::Array& got, const ir::Array& exact, ir::DType type, std::int64_t reach);
-/// A log-sum-exp, float32: 1e-5 of the value or of 1. `scale` makes the reference's natural logarithm the request's.
-Judgement judge_lse(const ir::Array& got, const ir::Array& exact, double scale);
+/// baseline's error and one ulp of the row's largest value. The baseline's error is the largest of `baseline`, rounded,
+/// in this row and the 8 before and after it under the same leading axes: both errors are random, and those of one row
+/// alone may be small by chance. Without `baseline` it is that of the exact row rounded once; float32 has besides what
+/// rounding scores of positions up to `reach` costs. The relative L2 error of all is bounded too (2e-3, 1e-2, 1e-5 for
+/// float16, bfloat16, float32). NaN and infinities must be where the reference has them, -inf as -inf.
+Judgement judge_output(const ir::Array& got, const ir::Array& exact, ir::DType type, std::int64_t reach,
+                       const ir::Array* baseline = nullptr);
+/// A log-sum-exp, float32: 1e-5 of the value or of 1, or twice the error of `baseline`, which is in the request's base,
+/// in the neighbourhood. `scale` makes the reference's natural logarithm the request's.
+Judgement judge_lse(const ir::Array& got, const ir::Array& exact, double scale, const ir::Array* baseline = nullptr);
 /// Two float64 computations: `tolerance` relative to the larger of 1 and the row's largest value.
 Judgement judge_exact(const ir::Array& got, const ir::Array& exact, double tolerance);
 

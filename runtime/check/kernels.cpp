@@ -24,28 +24,19 @@ void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>
     for (const Stage& s : report.stages)
         if (!out.by_rules && !s.reason.empty() && (s.name == "transfer" || s.name == "execute" || s.name == "lower"))
             out.reason = s.name + ": " + s.reason;
-    out.cubin = std::move(report.artifact->cubin);
-    out.plan = std::move(report.artifact->plan);
+    out.kernel = {std::move(report.artifact->cubin), std::move(report.artifact->plan)};
 }
 
-void exact(UnitKernels& out, const ir::Specification& specification, const ir::Request& request,
-           const CheckOptions& options) {
-    auto printed = ir::generic_kernel(specification, request, true);
-    if (!printed) {
-        out.error = printed.error();
-        return;
-    }
+ir::Result<Built> compiled(const char* what, ir::Result<ir::GenericKernel> printed, const std::string& arch,
+                           const CheckOptions& options) {
+    if (!printed) return printed.error();
     CompileJob job;
     job.source = std::move(printed->cuda);
-    job.arch = request.arch;
-    auto compiled = options.compiler->compile(job);
-    if (!compiled) {
-        out.error = ir::Error{
-            compiled.fault().kind, "the float64 build: " + compiled.fault().message, {}, compiled.fault().detail};
-        return;
-    }
-    out.cubin64 = std::move(compiled->cubin);
-    out.plan64 = std::move(printed->plan);
+    job.arch = arch;
+    auto done = options.compiler->compile(job);
+    if (!done)
+        return ir::Error{done.fault().kind, std::string(what) + ": " + done.fault().message, {}, done.fault().detail};
+    return Built{std::move(done->cubin), std::move(printed->plan)};
 }
 
 } // namespace
@@ -60,20 +51,32 @@ std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specificat
                                       const std::vector<Unit>& units, const std::string& arch,
                                       const CheckOptions& options) {
     std::vector<UnitKernels> out(units.size());
-    std::vector<UnitKernels> exact_builds(units.size());
+    std::vector<std::optional<ir::Error>> errors(units.size());
+    // The kernels first: with their baselines, which only kernels by rules have, they take longest.
     parallel(2 * units.size(), options.threads, [&](std::size_t n) {
-        Unit unit = n % 2 == 0 ? units[n / 2] : in_float64(units[n / 2]);
+        const std::size_t u = n % units.size();
+        Unit unit = n < units.size() ? units[u] : in_float64(units[u]);
         unit.request.arch = arch;
-        if (n % 2 == 0)
-            production(out[n / 2], specification, unit.request, options);
+        UnitKernels& to = out[u];
+        if (n >= units.size()) {
+            auto exact =
+                compiled("the float64 build", ir::generic_kernel(*specification, unit.request, true), arch, options);
+            if (exact)
+                to.exact = std::move(*exact);
+            else
+                errors[u] = exact.error();
+            return;
+        }
+        production(to, specification, unit.request, options);
+        if (to.error || !to.by_rules || unit.request.o_dtype == ir::DType::F32) return;
+        auto baseline = compiled("the baseline", ir::baseline_kernel(*specification, unit.request), arch, options);
+        if (baseline)
+            to.baseline = std::move(*baseline);
         else
-            exact(exact_builds[n / 2], *specification, unit.request, options);
+            to.error = baseline.error();
     });
-    for (std::size_t n = 0; n < units.size(); ++n) {
-        out[n].cubin64 = std::move(exact_builds[n].cubin64);
-        out[n].plan64 = std::move(exact_builds[n].plan64);
-        if (!out[n].error) out[n].error = exact_builds[n].error;
-    }
+    for (std::size_t u = 0; u < units.size(); ++u)
+        if (!out[u].error) out[u].error = errors[u];
     return out;
 }
 

@@ -5,19 +5,25 @@
 
 namespace cubridge::runtime {
 
-/// The kernel of one unit, and the float64 build of the same: the reference above what the CPU can do.
+struct Built {
+    std::vector<std::byte> cubin;
+    ir::launch::Plan plan;
+};
+
+/// The kernel of one unit and what it is measured by.
 struct UnitKernels {
-    std::vector<std::byte> cubin, cubin64;
-    ir::launch::Plan plan, plan64;
+    Built kernel;
+    Built exact;                    ///< the float64 build: the reference above what the CPU can do
+    std::optional<Built> baseline;  ///< of a kernel by rules with 16-bit outputs: ir::baseline_kernel()
     bool by_rules = false;          ///< else the generic kernel
     std::string reason;             ///< why it is the generic one
     std::optional<ir::Error> error; ///< why there is none
 };
 
-/// The unit whose dtypes are all float64: what the reference build reads and writes.
+/// The unit whose dtypes are all float64: what the exact build and the baseline read and write.
 Unit in_float64(const Unit& unit);
 
-/// Makes and compiles both builds of every unit on `options.threads` threads, the first through adapt().
+/// Makes and compiles all builds of every unit on `options.threads` threads, the kernel through adapt().
 std::vector<UnitKernels> make_kernels(const std::shared_ptr<const ir::Specification>& specification,
                                       const std::vector<Unit>& units, const std::string& arch,
                                       const CheckOptions& options);

@@ -1,4 +1,5 @@
 // What a Variant means, as expressions over the specification's inputs. SPDX-License-Identifier: Apache-2.0
+#include "ir/spec/variant/carry.h"
 #include "ir/spec/variant/match.h"
 #include <cmath>
 #include <limits>
@@ -13,10 +14,18 @@ struct Rows { // of one part, over b, h, i (and d)
     Expr out, lse, some;
 };
 
-Expr with_dot(const Variant& v, const Part& p, Expr e) {
+using Rounding = std::optional<Op>; // nothing: exact
+
+/// What a kernel keeps in the narrow type: computed operands and weights. Tensors of the caller are in it already.
+Expr narrow(const Variant& v, Rounding by, Expr e) {
+    return by && (e->kind != Kind::Load || e->number > 2) ? v.pool->apply(*by, e) : e;
+}
+
+Expr with_dot(const Variant& v, const Part& p, Expr e, Rounding by = {}) {
     ExprPool& pool = *v.pool;
     if (!e) return e;
-    const Expr dot = pool.reduce(ReduceOp::Sum, pool.mul(p.q, p.k), axis::c, p.inner);
+    const Expr products = pool.mul(narrow(v, by, p.q), narrow(v, by, p.k));
+    const Expr dot = pool.reduce(ReduceOp::Sum, products, axis::c, p.inner);
     return pool.rewrite(e, [&](Expr x) { return x->kind == Kind::Load && x->number == kScore ? dot : x; });
 }
 
@@ -28,15 +37,16 @@ Expr some_key(const Variant& v, const Part& p) {
     return over_keys(v, p, ReduceOp::Any, with_dot(v, p, p.keep));
 }
 
-Rows rows_of(const Variant& v, const Part& p, Part::Empty empty) {
+Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {}) {
     ExprPool& pool = *v.pool;
-    const Expr zero = pool.real(0), keep = with_dot(v, p, p.keep);
-    const Expr value = p.gain ? pool.mul(with_dot(v, p, p.gain), p.v) : p.v;
+    const Expr zero = pool.real(0), keep = with_dot(v, p, p.keep, by), gain = with_dot(v, p, p.gain, by);
+    const Expr value = narrow(v, by, p.v);
     Rows r{nullptr, nullptr, some_key(v, p)};
     const auto sum = [&](Expr w) { return over_keys(v, p, ReduceOp::Sum, pool.select(keep, w, zero)); };
+    const auto weighted = [&](Expr w) { return pool.mul(narrow(v, by, gain ? pool.mul(w, gain) : w), value); };
     if (p.weights.kind != Weights::Kind::Softmax) {
-        const Expr w = with_dot(v, p, p.weights.value);
-        r.out = sum(pool.mul(w, value));
+        const Expr w = with_dot(v, p, p.weights.value, by);
+        r.out = sum(weighted(w));
         if (p.weights.kind == Weights::Kind::Ratio) {
             Expr mass = sum(w);
             if (p.weights.rest) mass = pool.add(mass, p.weights.rest);
@@ -44,7 +54,7 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty) {
         }
         return r;
     }
-    const Expr x = pool.select(keep, with_dot(v, p, p.score), pool.real(-kInf));
+    const Expr x = pool.select(keep, with_dot(v, p, p.score, by), pool.real(-kInf));
     Expr m = over_keys(v, p, ReduceOp::Max, x);
     for (const Expr s : p.weights.extra) m = pool.apply(Op::Max, m, s);
     const Expr shift = pool.select(pool.apply(Op::Eq, m, pool.real(-kInf)), zero, m);
@@ -52,14 +62,14 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty) {
     Expr mass = over_keys(v, p, ReduceOp::Sum, e);
     for (const Expr s : p.weights.extra) mass = pool.add(mass, pool.apply(Op::Exp, pool.sub(s, shift)));
     r.lse = pool.add(shift, pool.apply(Op::Log, mass));
-    r.out = pool.apply(Op::Div, sum(pool.mul(e, value)), mass);
+    r.out = pool.apply(Op::Div, sum(weighted(e)), mass);
     r.some = pool.logical_not(pool.apply(Op::Eq, m, pool.real(-kInf))); // a captured bias hides keys as well
     if (!p.weights.extra.empty() || empty == Part::Empty::Never) return r;
     Expr none = zero;
     if (empty == Part::Empty::NaN) none = pool.real(std::nan(""));
     if (empty == Part::Empty::Uniform) {
-        const Expr keys = pool.cast(Type::Real, p.keys);
-        none = pool.apply(Op::Div, over_keys(v, p, ReduceOp::Sum, value), keys);
+        const Expr keys = pool.cast(Type::Real, p.keys), all = gain ? pool.mul(gain, value) : value;
+        none = pool.apply(Op::Div, over_keys(v, p, ReduceOp::Sum, all), keys);
     }
     r.out = pool.select(r.some, r.out, none);
     return r;
@@ -79,6 +89,15 @@ Expr assemble(const Variant& v, Expr e, const std::vector<Rows>& rows) {
     });
 }
 
+std::vector<ScalarOutput> outputs(const Scalar& scalar, const Variant& v, const std::vector<Rows>& rows) {
+    std::vector<Expr> map(axis::Count);
+    map[axis::d] = v.pool->index(3);
+    std::vector<ScalarOutput> out = scalar.out;
+    out[0].body = v.pool->substitute(assemble(v, v.out, rows), map);
+    if (out.size() > 1) out[1].body = assemble(v, v.lse, rows);
+    return out;
+}
+
 } // namespace
 
 namespace variant {
@@ -86,12 +105,7 @@ namespace variant {
 std::vector<ScalarOutput> expand(const Scalar& scalar, const Variant& v, Part::Empty empty) {
     std::vector<Rows> rows;
     for (const Part& p : v.parts) rows.push_back(rows_of(v, p, p.empty == Part::Empty::Never ? p.empty : empty));
-    std::vector<Expr> map(axis::Count);
-    map[axis::d] = v.pool->index(3);
-    std::vector<ScalarOutput> out = scalar.out;
-    out[0].body = v.pool->substitute(assemble(v, v.out, rows), map);
-    if (out.size() > 1) out[1].body = assemble(v, v.lse, rows);
-    return out;
+    return outputs(scalar, v, rows);
 }
 
 std::set<int> additive_biases(const Variant& v) {
@@ -145,10 +159,31 @@ Expr some_empty_row(const Variant& v) {
     return any;
 }
 
-Expr natural_lse(const Variant& v) {
+namespace {
+
+Expr lse_of(const Variant& v, Rounding by) {
     if (v.lse) return nullptr; // the text returns it
     if (v.parts.size() != 1 || v.parts[0].weights.kind != Weights::Kind::Softmax) return nullptr;
-    return rows_of(v, v.parts[0], Part::Empty::Zero).lse;
+    return rows_of(v, v.parts[0], Part::Empty::Zero, by).lse;
+}
+
+} // namespace
+
+Expr natural_lse(const Variant& v) {
+    return lse_of(v, {});
+}
+
+Baseline baseline(const Scalar& scalar, const Variant& variant, Op round) {
+    Variant all = variant;
+    all.facts = scalar.facts; // carried along: they may read the tables of the same pool
+    const Variant v = carry(all, false);
+    std::vector<Rows> rows;
+    for (const Part& p : v.parts) rows.push_back(rows_of(v, p, p.empty, round));
+    Baseline out{scalar, v.row_is_empty, lse_of(v, round)};
+    out.scalar.pool = v.pool;
+    out.scalar.facts = v.facts;
+    out.scalar.out = outputs(scalar, v, rows);
+    return out;
 }
 
 } // namespace cubridge::ir

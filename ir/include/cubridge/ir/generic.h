@@ -15,4 +15,11 @@ struct GenericKernel {
 /// what the kernel has not (a layout, an LSE of a text without one, empty rows of a text that is no attention).
 Result<GenericKernel> generic_kernel(const Specification& specification, const Request& request, bool f64 = false);
 
+/// The baseline that errors are measured against: the float64 build of what the Variant means, in which everything that
+/// a kernel on tensor cores must store in the type of k and v is rounded to it once: the weights, and q, k, v where the
+/// text computes them. `request` is the kernel's; the baseline reads and writes float64 tensors, and its output is not
+/// rounded. Any thread. Errors: as above; "unsupported" where there is no Variant, or k and v are neither float16 nor
+/// bfloat16.
+Result<GenericKernel> baseline_kernel(const Specification& specification, const Request& request);
+
 } // namespace cubridge::ir

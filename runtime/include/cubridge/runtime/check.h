@@ -39,11 +39,12 @@ struct CheckReport {
     int planned = 0;                          ///< cases
     int against_text = 0;                     ///< compared with the text itself, in float64 on the CPU
     int against_f64 = 0;                      ///< compared with the float64 build of the kernel
-    int kernels = 0;                          ///< compiled
+    int kernels = 0;                          ///< compiled, with float64 builds and baselines
     int by_rules = 0;                         ///< of the kernels under test, made from an expert
     int generic = 0;                          ///< of the kernels under test, printed from the text
     std::vector<std::string> generic_because; ///< each reason once
-    /// Largest error over that of rounding the exact result once; at most 2 passes. Without a GPU: over 1e-11.
+    /// Largest error over the baseline's; at most 2 passes. The baseline of a kernel made from an expert is
+    /// ir::baseline_kernel(), that of a generic one the exact result rounded once. Without a GPU: over 1e-11.
     double worst_ratio = 0;
     std::string worst_case;
     std::vector<std::string> failures; ///< one line each, the case first

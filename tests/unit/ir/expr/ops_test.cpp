@@ -32,7 +32,9 @@ TEST(OpsTest, EveryRowIsWhole) {
     for (const OpInfo& o : all_ops()) {
         EXPECT_EQ(&info(o.op), &o);
         EXPECT_TRUE(names.insert(o.name).second) << o.name;
-        EXPECT_EQ(std::string(o.torch).rfind("torch.", 0), 0u) << o.name;
+        const bool of_texts = o.op < Op::RoundF16;
+        EXPECT_EQ(std::string(o.torch).rfind("torch.", 0) == 0, of_texts) << o.name;
+        EXPECT_EQ(*o.torch == 0, !of_texts) << o.name;
         EXPECT_TRUE(o.real || o.integer) << o.name;
         EXPECT_GT(o.cost, 0) << o.name;
         EXPECT_GE(o.ulp, 0) << o.name;
@@ -122,6 +124,21 @@ TEST(OpsTest, RoundIsHalfToEven) {
     EXPECT_EQ(real(Op::Floor, -1.2), -2);
     EXPECT_EQ(real(Op::Ceil, -1.7), -1);
     for (const Op op : {Op::Floor, Op::Ceil, Op::Trunc, Op::Round}) EXPECT_EQ(integer(op, -3), -3);
+}
+
+TEST(OpsTest, RoundingToSixteenBits) {
+    const double x[] = {1 + 0x1p-9, 1 + 3 * 0x1p-8, 1 + 0x1p-8, 1e39, -3.4e38, 0x1p-134, 3 * 0x1p-134, -0.0, kInf};
+    const double bf16[] = {1, 1 + 0x1p-6, 1, kInf, -kInf, 0, 0x1p-132, 0, kInf};
+    const double y[] = {1 + 0x1p-11, 1 + 3 * 0x1p-11, 65519, 65520, -1e300, 0x1p-25, 3 * 0x1p-25, 0x1.8p-15, -kInf};
+    const double f16[] = {1, 1 + 0x1p-9, 65504, kInf, -kInf, 0, 0x1p-23, 0x1.8p-15, -kInf};
+    for (int k = 0; k < 9; ++k) {
+        EXPECT_EQ(real(Op::RoundBF16, x[k]), bf16[k]) << k;
+        EXPECT_EQ(f32(Op::RoundBF16, static_cast<float>(x[k])), static_cast<float>(real(Op::RoundBF16, x[k]))) << k;
+        EXPECT_EQ(real(Op::RoundF16, y[k]), f16[k]) << k;
+        EXPECT_EQ(f32(Op::RoundF16, static_cast<float>(y[k])), static_cast<float>(f16[k])) << k;
+    }
+    EXPECT_TRUE(std::signbit(real(Op::RoundBF16, -0.0)));
+    EXPECT_TRUE(std::isnan(real(Op::RoundF16, kNaN)));
 }
 
 TEST(OpsTest, SigmoidIsStableAtBothEnds) {

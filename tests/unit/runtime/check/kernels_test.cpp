@@ -9,11 +9,12 @@ using namespace cubridge::runtime;
 
 namespace {
 
-TEST(CheckKernels, BothBuildsOfEachUnitCompile) {
+TEST(CheckKernels, AllBuildsOfEachUnitCompile) {
     auto compiler = open_nvrtc();
     if (!compiler) GTEST_SKIP() << compiler.fault().text();
     CheckOptions options;
     options.compiler = *compiler;
+    int measured = 0;
     for (const char* name : {"prefix_lm", "sink"}) {
         SCOPED_TRACE(name);
         ir::Source source;
@@ -28,11 +29,19 @@ TEST(CheckKernels, BothBuildsOfEachUnitCompile) {
         plan->units.resize(2);
         for (const UnitKernels& k : make_kernels(*spec, plan->units, "sm_90a", options)) {
             EXPECT_FALSE(k.error) << k.error->message << "\n" << k.error->hint;
-            EXPECT_FALSE(k.cubin.empty());
-            EXPECT_FALSE(k.cubin64.empty());
-            EXPECT_EQ(k.plan.entries.size(), k.plan64.entries.size());
+            EXPECT_FALSE(k.kernel.cubin.empty());
+            EXPECT_FALSE(k.exact.cubin.empty());
+            EXPECT_EQ(k.by_rules, k.baseline.has_value()) << k.reason;
+            if (k.baseline) {
+                EXPECT_FALSE(k.baseline->cubin.empty());
+                EXPECT_EQ(k.baseline->plan.writes_lse, k.exact.plan.writes_lse);
+                ++measured;
+            } else {
+                EXPECT_EQ(k.kernel.plan.entries.size(), k.exact.plan.entries.size());
+            }
         }
     }
+    EXPECT_GT(measured, 0) << "not one kernel by rules";
 }
 
 TEST(CheckKernels, WithoutACompilerEachUnitSaysSo) {
