@@ -127,6 +127,42 @@ TEST(TransferMeaningTest, AnotherExpert) {
     }
 }
 
+std::string made_of(const Case& c, const Request& request) {
+    const auto s = Specification::parse(c.source, c.options);
+    if (!s || !(*s)->has_variant()) return s ? (*s)->no_variant_reason() : s.error().message;
+    const auto t = transfer::transfer(expert(), target_of(**s, request));
+    return t ? cuir::print(t->program) : t.error().message;
+}
+
+TEST(TransferMeaningTest, AnLseIsStoredWhereItIsAskedFor) {
+    const Case c = written("an LSE", "    return torch.softmax(s, -1) @ v, torch.logsumexp(s, -1)\n");
+    Request request = c.request;
+    EXPECT_EQ(made_of(c, request).find("Lse"), std::string::npos);
+    EXPECT_TRUE(run(c, request));
+    request.lse = Request::Lse::Natural;
+    EXPECT_NE(made_of(c, request).find("Lse[b, h, i0:i0 + R]"), std::string::npos);
+    EXPECT_TRUE(run(c, request));
+}
+
+TEST(TransferMeaningTest, NothingIsRoundedTwice) {
+    const Case c = written("weighted k", "    s = q @ (k * w).transpose(-1, -2)\n    return torch.softmax(s, -1) @ v\n",
+                           ", w: 'f32[D]'");
+    EXPECT_NE(made_of(c, c.request).find("round it a second time"), std::string::npos) << made_of(c, c.request);
+}
+
+// Tables for rows that keys have as well are those of keys; the last key that a mask keeps ends the classes.
+TEST(TransferMeaningTest, ClassesReadATilesEntriesAlone) {
+    const Case c = written("documents",
+                           "    s = s.masked_fill((doc[i] != doc[j]) | (j > i), float('-inf'))\n"
+                           "    return torch.softmax(s, -1).nan_to_num(0.0) @ v\n",
+                           ", doc: 'i32[S]'");
+    const std::string program = made_of(c, c.request);
+    EXPECT_EQ(program.find("least1"), std::string::npos) << program;
+    EXPECT_NE(program.find("for t in range(i0 // BN + 1, cdiv(i1, BN)):"), std::string::npos);
+    EXPECT_NE(program.find("classify(cdiv(clamp(i1, 0, Sk), BN)"), std::string::npos);
+    EXPECT_NE(program.find("row = x0[i2]"), std::string::npos);
+}
+
 TEST(TransferMeaningTest, WeightsAndOutputs) {
     const std::string causal = "    s = s.masked_fill(j > i + m - n, float('-inf'))\n";
     const std::string unit = "    p = torch.softmax(s, -1)\n";
@@ -163,6 +199,19 @@ TEST(TransferMeaningTest, WeightsAndOutputs) {
          written("a bias tensor", "    s = s + bias\n" + unit + "    return p @ v\n", ", bias: 'f32[B, Hq, Sq, Sk]'")},
         {"keys scaled", written("keys scaled", "    s = s * w[:, None, None, :]\n" + unit + "    return p @ v\n",
                                 ", w: 'f32[B, Sk]'")},
+        {"columns of v exchanged",
+         written("columns of v exchanged", "    v = torch.cat([v[..., 1:], v[..., :1]], -1)\n" + causal + unit +
+                                               "    return p.nan_to_num(0.0) @ v\n")},
+        {"documents in a window",
+         written("documents in a window",
+                 "    s = s.masked_fill((doc[i] != doc[j]) | (j > i) | (i - j > 2), float('-inf'))\n" + unit +
+                     "    return p.nan_to_num(0.0) @ v\n",
+                 ", doc: 'i32[S]'")},
+        {"documents of queries and keys", written("documents of queries and keys",
+                                                  "    d = a[:, :, None] != c[:, None, :]\n"
+                                                  "    s = s.masked_fill(d[:, None], float('-inf'))\n" +
+                                                      unit + "    return p.nan_to_num(0.0) @ v\n",
+                                                  ", a: 'i32[B, Sq]', c: 'i32[B, Sk]'")},
         {"tanh of a bias", written("tanh of a bias", "    s = 5.0 * torch.tanh((s + (j - i) * 0.25) / 5.0)\n" + causal +
                                                          unit + "    return p @ v\n")},
     };
