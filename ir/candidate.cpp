@@ -220,4 +220,14 @@ Result<Candidate::Lowered> Candidate::lower(const Specification& specification, 
     }
 }
 
+Result<launch::Plan> Candidate::plan(const Specification& specification, const Request& request) const {
+    try {
+        return plan_of(specification, request, state_->program);
+    } catch (const Failure& f) {
+        return f.error;
+    } catch (const std::exception& e) {
+        return Error{"internal", std::string("planning failed: ") + e.what(), {}, "please report the text"};
+    }
+}
+
 } // namespace cubridge::ir

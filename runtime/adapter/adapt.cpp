@@ -34,6 +34,7 @@ public:
         report_.warnings = specification_.notes();
         key_ = request_key(specification_, request_);
         if (!look_up(false)) make();
+        if (older_ && options_.compiler != nullptr && report_.error && report_.error->kind != "cancelled") serve_older();
         report_.total_ms = since(begin);
         return std::move(report_);
     }
@@ -100,8 +101,11 @@ private:
         stage.ok();
         // A generic kernel that was made before the rules of this library were tried on the variant gives way.
         if (found && (options_.compiler != nullptr || options_.renew) && !options_.printer &&
-            found->build.made_by == "generic" && found->build.rules != generic_build())
+            found->build.made_by == "generic" && found->build.rules != generic_build()) {
+            older_ = std::move(*found);
+            older_tier_ = disk ? "store" : "memory";
             return false;
+        }
         if (!found) return false;
         report_.joined = again;
         serve(std::move(*found), disk ? "store" : "memory");
@@ -303,6 +307,15 @@ private:
         report_.status = report_.reasons == 0 ? Report::Status::Ready : Report::Status::Fallback;
         report_.artifact = std::move(artifact);
     }
+    /// What was to be renewed, where nothing new could be made.
+    void serve_older() {
+        report_.warnings.push_back("the stored kernel, made without the rules of this library, was not renewed: " +
+                                   report_.error->message);
+        report_.error.reset();
+        report_.log.clear();
+        report_.older = true;
+        serve(std::move(*older_), older_tier_);
+    }
     void end(Report::Status status, std::uint32_t reasons, ir::Error error) {
         report_.status = status;
         report_.reasons = reasons;
@@ -325,6 +338,8 @@ private:
     const AdaptOptions& options_;
     cache::Digest key_;
     cache::Lock lock_, slot_;
+    std::optional<Artifact> older_; ///< stored, and to be renewed
+    const char* older_tier_ = "store";
     Report report_;
 };
 

@@ -1,6 +1,7 @@
 // Engine: opening, answering, waiting.
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/engine.h"
+#include "cubridge/ir/candidate.h"
 #include "cubridge/runtime/why.h"
 #include "runtime/launch/check.h"
 #include "runtime/registry/admit.h"
@@ -34,6 +35,21 @@ std::unique_ptr<cache::Store> store_of(const Settings& settings, Herald& herald)
                                             quoted(w.path), quoted(w.message)));
     };
     return cache::open_store(std::move(options));
+}
+
+/// What a kernel with this plan would need.
+Verdict workspace_of(const char* made_by, ir::launch::Plan plan, const ir::Specification& specification,
+                     const ir::Request& request, const LaunchArgs& args, std::size_t& bytes) {
+    auto state = std::make_unique<ServedKernel::State>();
+    state->request = request;
+    state->artifact.build.made_by = made_by;
+    state->artifact.specification = source_id(specification);
+    state->artifact.places = places_of(specification, plan);
+    state->artifact.plan = std::move(plan);
+    auto binding = binding_of(state->artifact, specification, request);
+    if (!binding) return {Status::Internal, "the launch plan does not fit its specification; please report"};
+    state->binding = std::move(*binding);
+    return ServedKernel(std::move(state)).workspace(args, bytes);
 }
 
 } // namespace
@@ -134,8 +150,7 @@ void Engine::State::answer_of(const Slot& slot, const Known& known, Want want, A
 }
 
 void Engine::State::begin(Slot& slot, Want want, Answer& answer) {
-    const bool exact = want == Want::Exact || (slot.query.flags & 1u) != 0;
-    const bool makes = !exact && want == Want::BestNow && settings.mode == Mode::Adapt && *settings.workers > 0;
+    const bool makes = want != Want::Cached && settings.mode == Mode::Adapt && *settings.workers > 0;
     const std::lock_guard lock(start);
     const Known& known = *slot.known.load(std::memory_order_acquire);
     if (known.kind == Known::Kind::Served || (known.kind == Known::Kind::Refused && seconds_now() < known.retry_at))
@@ -144,8 +159,7 @@ void Engine::State::begin(Slot& slot, Want want, Answer& answer) {
         counters.add(Counter::answers_while_sealed_missing);
         return reject(answer, why::kSealed, kSealedText);
     }
-    if (known.kind == Known::Kind::NotStored && !makes)
-        return reject(answer, known.reasons | (exact ? +why::kVariant : 0u), known.message);
+    if (known.kind == Known::Kind::NotStored && !makes) return reject(answer, known.reasons, known.message);
     if (known.kind == Known::Kind::Pending) {
         if (makes) running.at(&slot)->make = true;
         answer = {Answer::Kind::Pending, 0, nullptr, known.job, kPendingText};
@@ -237,13 +251,15 @@ Verdict Engine::workspace(const Query& query, const LaunchArgs& args, std::size_
     const auto request = request_of(query, arch_of(query));
     auto kernel = ir::generic_kernel(**specification, request);
     if (!kernel) return {Status::Unsupported, kernel.error().message};
-    auto state = std::make_unique<ServedKernel::State>();
-    state->request = request;
-    state->artifact.plan = kernel->plan;
-    state->binding.plan = std::move(kernel->plan);
-    for (std::size_t k = 0; k < state->binding.plan.operands.size(); ++k)
-        state->binding.source.push_back(static_cast<int>(k));
-    return ServedKernel(std::move(state)).workspace(args, bytes);
+    if (auto v = workspace_of("generic", std::move(kernel->plan), **specification, request, args, bytes); !v) return v;
+    const auto candidate = ir::Candidate::transfer(**specification, request);
+    if (!candidate) return {};
+    auto plan = candidate->plan(**specification, request);
+    if (!plan) return {};
+    std::size_t by_rules = 0;
+    if (auto v = workspace_of("rules", std::move(*plan), **specification, request, args, by_rules); !v) return v;
+    bytes = std::max(bytes, by_rules);
+    return {};
 }
 
 bool Engine::forked() const {

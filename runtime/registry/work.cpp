@@ -197,9 +197,17 @@ void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
     }
     // Another process may have published between this one's own look-up and the adapter's.
     const bool made = report.tier == "made";
-    counters.add(made ? Counter::adaptations_ok : Counter::adaptations_joined);
+    counters.add(made           ? Counter::adaptations_ok
+                 : report.older ? Counter::adaptations_failed
+                                : Counter::adaptations_joined);
+    if (report.older)
+        herald.log(Level::Warn, fmt::format("event=not_renewed key={} id={} why={}", report.artifact->key.hex(8),
+                                            report.artifact->id.hex(8), quoted(report.warnings.back())));
     if (made) {
-        counters.add(Counter::made_by_generic);
+        const auto& by = report.artifact->build.made_by;
+        counters.add(by == "rules"   ? Counter::made_by_rules
+                     : by == "model" ? Counter::made_by_model
+                                     : Counter::made_by_generic);
         herald.log(Level::Info,
                    fmt::format("event=adapted key={} variant={} arch={} by={} id={} ms={:.0f}",
                                report.artifact->key.hex(8), quoted(slot.query.text->state().title), request.arch,

@@ -42,6 +42,8 @@ public:
     };
     /// CUDA of the program, read back and counted. Errors: "no_rule", "margin".
     Result<Lowered> lower(const Specification& specification, const Request& request) const;
+    /// How what lower() gives is launched, without its CUDA.
+    Result<launch::Plan> plan(const Specification& specification, const Request& request) const;
 
 private:
     struct State;

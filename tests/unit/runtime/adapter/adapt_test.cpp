@@ -22,12 +22,6 @@ protected:
         options.store = store.get();
         options.locks = locks.get();
     }
-    static std::string stages_of(const Report& report) {
-        std::string out;
-        for (const auto& s : report.stages)
-            out += s.name + (s.verdict == Stage::Verdict::Ok ? " " : s.verdict == Stage::Verdict::Failed ? "! " : "? ");
-        return out;
-    }
 
     Folder folder;
     std::shared_ptr<const ir::Specification> spec;
@@ -39,10 +33,14 @@ protected:
 
 TEST_F(Adapt, MakesAndStoresThenServes) {
     const auto made = adapt(spec, request_for(), options);
-    ASSERT_EQ(made.status, Report::Status::Fallback) << made.error->message;
-    EXPECT_EQ(made.reasons, why::kVariant | why::kUnverified);
-    EXPECT_EQ(stages_of(made), "lookup lock lookup generic compile verify? store ");
-    EXPECT_EQ(made.stages[5].reason, "compiled, not run");
+    ASSERT_EQ(made.status, Report::Status::Ready) << stages_of(made);
+    EXPECT_EQ(made.reasons, 0u);
+    EXPECT_EQ(stages_of(made), "lookup lock lookup transfer execute lower compile verify? store ");
+    EXPECT_EQ(made.artifact->build.made_by, "rules");
+    EXPECT_EQ(made.artifact->build.expert, "prefill_sm80");
+    EXPECT_EQ(made.artifact->verification.level, Verified::Executor);
+    EXPECT_EQ(made.stages[7].reason, made.artifact->verification.record);
+    EXPECT_EQ(made.artifact->verification.record.find("executor: "), 0u) << made.artifact->verification.record;
     EXPECT_EQ(made.tier, "made");
     EXPECT_FALSE(made.joined);
 
@@ -57,12 +55,30 @@ TEST_F(Adapt, MakesAndStoresThenServes) {
     EXPECT_EQ(compiler->compiles, 1);
 }
 
+TEST_F(Adapt, TheGenericKernelIsMadeWhereRulesRefuse) {
+    const auto made = adapt(spec, generic_request(), options);
+    ASSERT_EQ(made.status, Report::Status::Fallback) << stages_of(made);
+    EXPECT_EQ(made.reasons, why::kVariant | why::kUnverified);
+    EXPECT_EQ(stages_of(made), "lookup lock lookup transfer? generic compile verify? store ");
+    EXPECT_NE(made.stages[3].reason.find("bf16 or fp16"), std::string::npos) << made.stages[3].reason;
+    EXPECT_EQ(made.stages[6].reason, "compiled, not run");
+    EXPECT_EQ(made.artifact->build.made_by, "generic");
+    EXPECT_EQ(made.artifact->build.expert, "");
+    EXPECT_EQ(made.artifact->program, "");
+
+    const auto again = adapt(spec, generic_request(), options);
+    EXPECT_EQ(stages_of(again), "lookup ");
+    EXPECT_EQ(again.status, Report::Status::Fallback);
+    EXPECT_EQ(again.artifact->id, made.artifact->id);
+    EXPECT_EQ(compiler->compiles, 1);
+}
+
 TEST_F(Adapt, WorksWithNothingButACompiler) {
     AdaptOptions alone;
     alone.compiler = compiler;
     const auto report = adapt(spec, request_for(), alone);
-    EXPECT_EQ(report.status, Report::Status::Fallback);
-    EXPECT_EQ(stages_of(report), "lookup? generic compile verify? store? ");
+    EXPECT_EQ(report.status, Report::Status::Ready);
+    EXPECT_EQ(stages_of(report), "lookup? transfer execute lower compile verify? store? ");
 }
 
 TEST_F(Adapt, ServesTheStoreWithoutACompiler) {
@@ -73,7 +89,9 @@ TEST_F(Adapt, ServesTheStoreWithoutACompiler) {
     EXPECT_EQ(missing.reasons, why::kNotStored | why::kNoCompiler);
     EXPECT_EQ(missing.error->kind, "no_compiler");
     (void)adapt(spec, request_for(), options);
-    EXPECT_EQ(adapt(spec, request_for(), stored_only).status, Report::Status::Fallback);
+    (void)adapt(spec, generic_request(), options);
+    EXPECT_EQ(adapt(spec, request_for(), stored_only).status, Report::Status::Ready);
+    EXPECT_EQ(adapt(spec, generic_request(), stored_only).status, Report::Status::Fallback);
 }
 
 TEST_F(Adapt, SaysWhyItFailed) {
@@ -82,7 +100,8 @@ TEST_F(Adapt, SaysWhyItFailed) {
     EXPECT_EQ(failed.status, Report::Status::Failed);
     EXPECT_EQ(failed.error->kind, "compile");
     EXPECT_EQ(failed.log, "kernel.cu(1): error");
-    EXPECT_EQ(stages_of(failed), "lookup lock lookup generic compile! ");
+    EXPECT_EQ(stages_of(failed), "lookup lock lookup transfer execute lower compile! generic compile! ");
+    EXPECT_EQ(stages_of(adapt(spec, generic_request(), options)), "lookup lock lookup transfer? generic compile! ");
     compiler->fails = false;
 
     options.cancelled = [] { return true; };
@@ -167,10 +186,17 @@ TEST_F(Adapt, ReportIsJson) {
     for (const char* name : {"status", "error", "variant", "request_key", "artifact", "arch", "made_by", "tier",
                              "expert", "stages", "cubin_bytes", "entries", "warnings"})
         EXPECT_NE(json->find(name), nullptr) << name;
-    EXPECT_EQ(*json->find("status")->string(), "fallback");
-    EXPECT_EQ(*json->find("made_by")->string(), "generic");
+    EXPECT_EQ(*json->find("status")->string(), "ready");
+    EXPECT_EQ(*json->find("made_by")->string(), "rules");
+    EXPECT_EQ(*json->find("expert")->string(), "prefill_sm80");
     EXPECT_EQ(*json->find("artifact")->string(), report.artifact->id.hex());
     EXPECT_EQ(*json->find("entries")->items()->front().find("registers")->integer(), 40);
+
+    const auto generic = adapt(spec, generic_request(), options);
+    const auto other = Json::parse(generic.json(spec.get(), generic_request()));
+    EXPECT_EQ(*other->find("status")->string(), "fallback");
+    EXPECT_EQ(*other->find("made_by")->string(), "generic");
+    EXPECT_TRUE(other->find("expert")->is_null());
 
     Report bare;
     bare.error = ir::Error{"syntax", "no", {3, 7, 3, 8}, "yes"};

@@ -44,6 +44,12 @@ protected:
         q.head_dim = q.head_dim_v = head_dim;
         return q;
     }
+    /// One that only the generic kernel answers: no expert computes in float32.
+    Query generic(int head_dim = 64) const {
+        Query q = query(head_dim);
+        q.q_dtype = q.kv_dtype = q.o_dtype = 3;
+        return q;
+    }
     Answer ask(const Query& q, Want want = Want::BestNow) {
         Answer a;
         const auto v = engine->get(q, want, a);
@@ -76,7 +82,7 @@ TEST_F(EngineTest, VerifyMustBeGivenUp) {
     EXPECT_EQ(engine, nullptr);
 }
 
-TEST_F(EngineTest, PendingThenFallbackOrRejected) {
+TEST_F(EngineTest, PendingThenReadyForAll) {
     open();
     const auto generation = engine->generation();
     const auto first = ask(query());
@@ -86,6 +92,43 @@ TEST_F(EngineTest, PendingThenFallbackOrRejected) {
     EXPECT_GT(engine->generation(), generation);
 
     const auto best = ask(query());
+    EXPECT_EQ(best.kind, Kind::Ready);
+    EXPECT_EQ(best.reasons, 0u);
+    EXPECT_EQ(best.job, 0u);
+    EXPECT_EQ(best.message, "");
+    ASSERT_NE(best.kernel, nullptr);
+    EXPECT_EQ(best.kernel->made(), 0);
+    EXPECT_EQ(best.kernel->verified(), 1);
+    EXPECT_EQ(best.kernel->id().size(), 64u);
+    for (const auto want : {Want::Cached, Want::Exact}) {
+        EXPECT_EQ(ask(query(), want).kind, Kind::Ready);
+        EXPECT_EQ(ask(query(), want).kernel, best.kernel);
+    }
+    EXPECT_EQ(compiler->compiles, 1);
+    EXPECT_EQ(figure("adaptations_ok"), 1u);
+    EXPECT_EQ(figure("made_by_rules"), 1u);
+    EXPECT_EQ(figure("made_by_generic"), 0u);
+    EXPECT_EQ(figure("kernels_on_fallback"), 0u);
+}
+
+TEST_F(EngineTest, ExactAndBatchInvariantKernelsAreMadeToo) {
+    open();
+    EXPECT_EQ(ask(query(), Want::Exact).kind, Kind::Pending);
+    EXPECT_EQ(settled(query(), Want::Exact).kind, Kind::Ready);
+    auto invariant = query();
+    invariant.flags = 1;
+    EXPECT_EQ(settled(invariant, Want::Cached).reasons, why::kNotStored);
+    EXPECT_EQ(settled(invariant).kind, Kind::Ready);
+    EXPECT_EQ(compiler->compiles, 2);
+    settings.workers = -1;
+    open();
+    EXPECT_EQ(settled(query(), Want::Exact).kind, Kind::Ready);
+    EXPECT_EQ(settled(query(32), Want::Exact).reasons, why::kNotStored);
+}
+
+TEST_F(EngineTest, WhatRulesRefuseIsFallbackOrRejected) {
+    open();
+    const auto best = settled(generic());
     EXPECT_EQ(best.kind, Kind::Fallback);
     EXPECT_EQ(best.reasons, why::kVariant | why::kUnverified);
     EXPECT_EQ(best.job, 0u);
@@ -93,20 +136,22 @@ TEST_F(EngineTest, PendingThenFallbackOrRejected) {
     EXPECT_EQ(best.kernel->made(), 2);
     EXPECT_EQ(best.kernel->verified(), -1);
     EXPECT_EQ(best.kernel->id().size(), 64u);
-    EXPECT_EQ(ask(query(), Want::Cached).kernel, best.kernel);
+    EXPECT_EQ(ask(generic(), Want::Cached).kernel, best.kernel);
 
-    const auto exact = ask(query(), Want::Exact);
+    const auto exact = ask(generic(), Want::Exact);
     EXPECT_EQ(exact.kind, Kind::Rejected);
     EXPECT_EQ(exact.kernel, nullptr);
     EXPECT_EQ(exact.reasons, why::kVariant | why::kUnverified);
+    EXPECT_EQ(settled(generic(32), Want::Exact).kind, Kind::Rejected); // the first to be asked for it
 
-    auto invariant = query();
+    auto invariant = generic();
     invariant.flags = 1;
     EXPECT_EQ(settled(invariant).kind, Kind::Rejected);
     EXPECT_NE(settled(invariant).reasons & why::kVariant, 0u);
-    EXPECT_EQ(compiler->compiles, 1);
-    EXPECT_EQ(figure("adaptations_ok"), 1u);
-    EXPECT_EQ(figure("kernels_on_fallback"), 1u);
+    EXPECT_EQ(compiler->compiles, 3);
+    EXPECT_EQ(figure("adaptations_ok"), 3u);
+    EXPECT_EQ(figure("made_by_generic"), 3u);
+    EXPECT_EQ(figure("kernels_on_fallback"), 3u);
     EXPECT_EQ(figure("jobs_running"), 0u);
 }
 
@@ -117,8 +162,10 @@ TEST_F(EngineTest, CachedStartsNoWork) {
     EXPECT_EQ(cached.reasons, why::kNotStored);
     EXPECT_EQ(compiler->compiles, 0);
     EXPECT_FALSE(std::filesystem::exists(folder.path()));
-    EXPECT_EQ(settled(query()).kind, Kind::Fallback);
-    EXPECT_EQ(ask(query(), Want::Cached).kind, Kind::Fallback);
+    EXPECT_EQ(settled(query()).kind, Kind::Ready);
+    EXPECT_EQ(ask(query(), Want::Cached).kind, Kind::Ready);
+    EXPECT_EQ(settled(generic()).kind, Kind::Fallback);
+    EXPECT_EQ(ask(generic(), Want::Cached).kind, Kind::Fallback);
 }
 
 TEST_F(EngineTest, AWishForMoreJoinsALookUp) {
@@ -127,7 +174,7 @@ TEST_F(EngineTest, AWishForMoreJoinsALookUp) {
         const auto cached = ask(query(n), Want::Cached);
         const auto best = ask(query(n));
         if (cached.kind == Kind::Pending && best.kind == Kind::Pending) (void)engine->wait(best.job, -1);
-        EXPECT_EQ(settled(query(n)).kind, Kind::Fallback);
+        EXPECT_EQ(settled(query(n)).kind, n % 8 == 0 ? Kind::Ready : Kind::Fallback); // an expert copies 16 bytes
     }
     EXPECT_EQ(compiler->compiles, 39);
 }
@@ -135,16 +182,18 @@ TEST_F(EngineTest, AWishForMoreJoinsALookUp) {
 TEST_F(EngineTest, AStoredKernelServesASecondEngine) {
     open();
     EXPECT_EQ(settled(query()).kernel->from(), 0);
+    EXPECT_EQ(settled(generic()).kernel->from(), 0);
     const std::string id = settled(query()).kernel->id();
     engine.reset();
     settings.workers = -1;
     open();
     const auto stored = settled(query());
-    ASSERT_EQ(stored.kind, Kind::Fallback);
+    ASSERT_EQ(stored.kind, Kind::Ready);
     EXPECT_EQ(stored.kernel->from(), 1);
     EXPECT_EQ(stored.kernel->id(), id);
     EXPECT_EQ(settled(query(32)).reasons, why::kNotStored);
-    EXPECT_EQ(figure("hits_store"), 1u);
+    EXPECT_EQ(settled(generic()).kind, Kind::Fallback);
+    EXPECT_EQ(figure("hits_store"), 2u);
 }
 
 TEST_F(EngineTest, ManyThreadsOneAdaptation) {
@@ -159,7 +208,7 @@ TEST_F(EngineTest, ManyThreadsOneAdaptation) {
                 EXPECT_TRUE(engine->wait(a.job, -1));
                 a = ask(query());
             }
-            served += a.kind == Kind::Fallback;
+            served += a.kind == Kind::Ready;
         });
     for (auto& t : threads) t.join();
     EXPECT_EQ(served, 16);
@@ -198,15 +247,17 @@ TEST_F(EngineTest, WaitingEndsInTime) {
 TEST_F(EngineTest, SealedNothingNewComes) {
     compiler->pause = std::chrono::milliseconds(50);
     open();
-    EXPECT_EQ(settled(query()).kind, Kind::Fallback);
+    EXPECT_EQ(settled(query()).kind, Kind::Ready);
+    EXPECT_EQ(settled(generic()).kind, Kind::Fallback);
     const auto pending = ask(query(32));
     EXPECT_TRUE(engine->seal(true));
     EXPECT_EQ(engine->wait(pending.job, 0).status, Status::Cancelled);
-    EXPECT_EQ(ask(query()).kind, Kind::Fallback);
+    EXPECT_EQ(ask(query()).kind, Kind::Ready);
+    EXPECT_EQ(ask(generic()).kind, Kind::Fallback);
     EXPECT_EQ(ask(query(32)).reasons, why::kSealed);
     EXPECT_EQ(figure("sealed"), 1u);
     EXPECT_TRUE(engine->seal(false));
-    EXPECT_EQ(settled(query(32)).kind, Kind::Fallback);
+    EXPECT_EQ(settled(query(32)).kind, Kind::Ready);
 }
 
 TEST_F(EngineTest, ModeOffRejectsAll) {
@@ -331,7 +382,8 @@ TEST_F(EngineTest, CallbacksComeOneAtATimeOnOurThreads) {
     ASSERT_TRUE(Engine::open(settings, engine));
     opened = engine.get();
     text = parse(kCausal);
-    EXPECT_EQ(settled(query()).kind, Kind::Fallback);
+    EXPECT_EQ(settled(query()).kind, Kind::Ready);
+    EXPECT_EQ(settled(generic()).kind, Kind::Fallback);
     engine.reset();
     ASSERT_FALSE(progress.empty());
     EXPECT_FALSE(progress.back().running);
@@ -347,7 +399,8 @@ TEST_F(EngineTest, AStoreThatCannotBeWrittenIsSaidOnce) {
     settings.store = "/proc/cubridge";
     settings.log = [&](Level, const std::string& line) { said += line.find("event=store") != line.npos; };
     open();
-    for (int n = 1; n < 5; ++n) EXPECT_EQ(settled(query(n)).kind, Kind::Fallback);
+    for (int n = 1; n < 3; ++n) EXPECT_EQ(settled(query(8 * n)).kind, Kind::Ready);
+    for (int n = 1; n < 3; ++n) EXPECT_EQ(settled(query(n)).kind, Kind::Fallback);
     EXPECT_EQ(compiler->compiles, 4);
     engine.reset();
     EXPECT_EQ(said, 1);
@@ -376,18 +429,74 @@ TEST_F(EngineTest, ClosingCancels) {
     EXPECT_LT(compiler->compiles, 8);
 }
 
-TEST_F(EngineTest, WorkspaceNeedsNoKernel) {
+TEST_F(EngineTest, WorkspaceNeedsNoKernelAndIsEnoughForAny) {
     open();
+    // Tables of rules for `doc`, partial outputs for two softmaxes, statistics of the generic kernel.
+    text = parse(R"(
+import torch
+def attention(q, k, v, doc):
+    i = torch.arange(q.size(2))[:, None]
+    j = torch.arange(k.size(2))[None, :]
+    s = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
+    s = s.masked_fill(doc[i] != doc[j], float("-inf"))
+    return torch.softmax(s, -1) @ v - 0.5 * torch.softmax(s * 2, -1) @ v
+)");
     LaunchArgs args;
     args.requests = 2, args.heads_kv = 4, args.max_q = 100, args.max_kv = 200;
+    ir::abi::cb_operand doc{};
+    doc.size[0] = 200, doc.stride[0] = 1;
+    args.operands = {&doc, 1};
     std::size_t before = 0, after = 0;
     ASSERT_TRUE(engine->workspace(query(), args, before));
-    settled(query());
+    ASSERT_EQ(settled(query()).kind, Kind::Ready);
     ASSERT_TRUE(engine->workspace(query(), args, after));
-    EXPECT_EQ(before, after);
-    EXPECT_GT(before, 0u);
+    EXPECT_GE(before, after);
+    EXPECT_GT(after, 2u * 4 * 100 * 64 * 4) << "one softmax's output at least";
+
+    compiler->fails_on_rules = true;
+    ASSERT_TRUE(engine->workspace(query(32), args, before));
+    ASSERT_EQ(settled(query(32)).kind, Kind::Fallback);
+    ASSERT_TRUE(engine->workspace(query(32), args, after));
+    EXPECT_GE(before, after);
+    EXPECT_GT(after, 0u);
     args.max_q = -1;
     EXPECT_EQ(engine->workspace(query(), args, after).status, Status::Misuse);
+}
+
+/// What was made without the rules of this library is made again by those who may, and serves those who may not.
+TEST_F(EngineTest, AnOlderGenericKernelIsRenewed) {
+    open();
+    compiler->fails_on_rules = true;
+    const std::string newer = settled(query()).kernel->id();
+    {
+        const auto record = folder.open()->load(*cache::Digest::from_hex(newer));
+        ASSERT_TRUE(record);
+        auto artifact = *Artifact::from_record(*record);
+        std::filesystem::remove_all(folder.path());
+        artifact.build.rules = "generic-1 abi-1";
+        ASSERT_TRUE(folder.open()->publish(artifact.to_record()));
+    }
+    settings.workers = -1;
+    open();
+    const auto served = settled(query());
+    ASSERT_EQ(served.kind, Kind::Fallback);
+    EXPECT_EQ(settled(query(), Want::Exact).kind, Kind::Rejected);
+    const std::string older = served.kernel->id();
+    EXPECT_NE(older, newer);
+
+    settings.workers = 1;
+    settings.compiler = no_compiler({"no_compiler", "there is none", "install it", 0, ""});
+    open();
+    const auto still = settled(query());
+    ASSERT_EQ(still.kind, Kind::Fallback) << still.message;
+    EXPECT_EQ(still.kernel->id(), older);
+    EXPECT_EQ(figure("adaptations_failed"), 1u);
+
+    compiler->fails_on_rules = false;
+    settings.compiler = compiler;
+    open();
+    EXPECT_EQ(settled(query()).kind, Kind::Ready);
+    EXPECT_EQ(figure("made_by_rules"), 1u);
 }
 
 } // namespace
