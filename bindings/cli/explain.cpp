@@ -7,10 +7,100 @@
 #include "bindings/cli/terminal.h"
 #include "cubridge/ir/candidate.h"
 #include "cubridge/runtime/adapter.h"
+#include "cubridge/runtime/json.h"
 #include <fmt/format.h>
 
 namespace cubridge::cli {
 namespace {
+
+using runtime::Json;
+
+/// What there is to say of one specification, as far as it came.
+struct Explained {
+    std::string word;
+    Target target;
+    std::shared_ptr<const ir::Specification> specification; ///< null where the text was refused
+    std::vector<std::string> chosen;
+    std::optional<ir::Candidate> candidate;
+    ir::Candidate::Execution execution;
+    std::optional<ir::Candidate::Lowered> lowered;
+    std::optional<ir::Error> generic; ///< why the generic kernel serves
+    std::optional<ir::Error> error;   ///< why no kernel does
+    int status = kDone;
+};
+
+Explained run(const std::string& word, const Options& options) {
+    Explained e;
+    e.word = word;
+    const auto refused = [&](ir::Error error, int status) {
+        e.error = std::move(error);
+        e.status = status;
+        return e;
+    };
+    try {
+        e.target = open_target(word, options);
+    } catch (const Usage& usage) {
+        return refused({"file", usage.what(), {}, ""}, kUsage);
+    }
+    auto parsed = parse_target(e.target, options);
+    if (!parsed) return refused(parsed.error(), kNotAccepted);
+    e.specification = *parsed;
+    e.chosen = e.specification->notes();
+    ir::Request request = options.request;
+    if (request.arch.empty()) request.arch = "sm_90a";
+    int heads_q = options.heads_q, heads_kv = options.heads_kv;
+    std::vector<std::string> notes;
+    const auto completed = runtime::complete(*e.specification, request, heads_q, heads_kv, notes);
+    e.chosen.insert(e.chosen.end(), notes.begin(), notes.end());
+    if (!completed) return refused(completed.error(), kNoKernel);
+    auto candidate = ir::Candidate::transfer(*e.specification, *completed);
+    if (!candidate) {
+        e.generic = candidate.error();
+        return e;
+    }
+    e.candidate = std::move(*candidate);
+    e.execution = e.candidate->execute(*e.specification, options.seed);
+    if (!e.execution.passed) {
+        e.generic = ir::Error{"execute", e.execution.record, {}, ""};
+        e.status = kUnverified;
+        return e;
+    }
+    auto lowered = e.candidate->lower(*e.specification, *completed);
+    if (lowered)
+        e.lowered = std::move(*lowered);
+    else
+        e.generic = lowered.error();
+    return e;
+}
+
+Json json_of(const Explained& e) {
+    const auto texts = [](const std::vector<std::string>& list) {
+        auto out = Json::array();
+        for (const auto& text : list) out.push(text);
+        return out;
+    };
+    const bool known = e.specification != nullptr, made = e.candidate.has_value(), printed = e.lowered.has_value();
+    Json error;
+    if (e.error)
+        error = Json::object()
+                    .add("kind", e.error->kind)
+                    .add("message", e.error->message)
+                    .add("line", e.error->span.line)
+                    .add("column", e.error->span.column)
+                    .add("hint", e.error->hint);
+    return Json::object()
+        .add("specification", e.word)
+        .add("error", std::move(error))
+        .add("variant", known ? Json(e.specification->subject()) : Json())
+        .add("chosen", texts(e.chosen))
+        .add("expert", made ? Json(e.candidate->expert()) : Json())
+        .add("rules", texts(made ? e.candidate->rules() : std::vector<std::string>{}))
+        .add("executed", made ? Json(e.execution.record) : Json())
+        .add("generic_because", e.generic ? Json(e.generic->message) : Json())
+        .add("copied", printed ? Json(e.lowered->copied) : Json())
+        .add("printed", printed ? Json(e.lowered->printed) : Json())
+        .add("difference", printed ? Json(e.lowered->difference) : Json());
+}
 
 void indented(const Terminal& out, const std::string& text) {
     for (std::size_t at = 0; at < text.size();) {
@@ -20,49 +110,33 @@ void indented(const Terminal& out, const std::string& text) {
     }
 }
 
-int explain_one(const std::string& word, const Options& options, const Terminal& out, const Terminal& complaints) {
-    const Target target = open_target(word, options);
-    const auto parsed = parse_target(target, options);
-    if (!parsed) {
-        complaints.line(complaints.paint(Colour::Bad, "error: ") + word + ":" +
-                        parsed.error().render(target.source.text));
-        return kNotAccepted;
+void complain(const Explained& e, const Terminal& on) {
+    on.line(on.paint(Colour::Bad, "error: ") +
+            (e.status == kUsage ? e.error->message : e.word + ":" + e.error->render(e.target.source.text)));
+}
+
+void print(const Explained& e, const Terminal& out) {
+    if (e.specification == nullptr) return;
+    out.line(e.word);
+    out.line(e.specification->has_variant()
+                 ? "  understood as"
+                 : "  a program; no attention, because " + e.specification->no_variant_reason());
+    indented(out, e.specification->subject());
+    for (const auto& note : e.chosen) out.line("  chosen: " + note);
+    if (e.candidate) {
+        out.line("  expert " + e.candidate->expert() + ", changed by");
+        for (const auto& rule : e.candidate->rules()) out.line("    " + rule);
+        if (e.execution.passed) out.line("  " + e.execution.record);
     }
-    const auto& specification = **parsed;
-    out.line(word);
-    out.line(specification.has_variant() ? "  understood as"
-                                         : "  a program; no attention, because " + specification.no_variant_reason());
-    indented(out, specification.subject());
-    for (const auto& note : specification.notes()) out.line("  chosen: " + note);
-    ir::Request request = options.request;
-    if (request.arch.empty()) request.arch = "sm_90a";
-    int heads_q = options.heads_q, heads_kv = options.heads_kv;
-    std::vector<std::string> notes;
-    const auto completed = runtime::complete(specification, request, heads_q, heads_kv, notes);
-    for (const auto& note : notes) out.line("  chosen: " + note);
-    if (!completed) {
-        out.line("  no kernel: " + completed.error().message);
-        return kNoKernel;
+    if (e.lowered) {
+        out.line(
+            fmt::format("  {} regions keep the expert's CUDA, {} are printed", e.lowered->copied, e.lowered->printed));
+        indented(out, e.lowered->difference);
     }
-    const auto candidate = ir::Candidate::transfer(specification, *completed);
-    if (!candidate) {
-        out.line("  the generic kernel: " + candidate.error().message);
-        if (!candidate.error().hint.empty()) out.line("  hint: " + candidate.error().hint);
-        return kDone;
+    if (e.generic) {
+        out.line("  the generic kernel: " + e.generic->message);
+        if (!e.generic->hint.empty()) out.line("  hint: " + e.generic->hint);
     }
-    out.line("  expert " + candidate->expert() + ", changed by");
-    for (const auto& rule : candidate->rules()) out.line("    " + rule);
-    const auto run = candidate->execute(specification, options.seed);
-    out.line("  " + run.record);
-    if (!run.passed) return kUnverified;
-    const auto lowered = candidate->lower(specification, *completed);
-    if (!lowered) {
-        out.line("  the generic kernel: " + lowered.error().message);
-        return kDone;
-    }
-    out.line(fmt::format("  {} statements keep the expert's CUDA, {} are printed", lowered->copied, lowered->printed));
-    indented(out, lowered->difference);
-    return kDone;
 }
 
 } // namespace
@@ -71,7 +145,15 @@ int explain(const Options& options) {
     if (options.words.empty()) throw Usage("explain: which specification?");
     const Terminal out(stdout), complaints(stderr);
     int worst = kDone;
-    for (const auto& word : options.words) worst = std::max(worst, explain_one(word, options, out, complaints));
+    for (const auto& word : options.words) {
+        const auto e = run(word, options);
+        if (options.json)
+            out.line(json_of(e).text());
+        else
+            print(e, out);
+        if (e.error) complain(e, complaints);
+        worst = std::max(worst, e.status);
+    }
     return worst;
 }
 

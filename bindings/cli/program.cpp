@@ -84,12 +84,11 @@ int exec(const Options& options) {
             findings.push(std::move(one));
         }
         auto all = Json::object();
-        all.add("findings", std::move(findings)).add("runs", done->runs).add("steps", done->steps);
+        all.add("findings", std::move(findings)).add("runs", done->runs);
         out.line(all.text());
     } else {
         for (const auto& f : done->findings) out.line(f.text);
-        out.line(
-            fmt::format("{}: {} findings in {} runs, {} steps", word, done->findings.size(), done->runs, done->steps));
+        out.line(fmt::format("{}: {} findings in {} runs", word, done->findings.size(), done->runs));
     }
     return done->findings.empty() ? kDone : kUnverified;
 }

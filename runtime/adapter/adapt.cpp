@@ -34,7 +34,8 @@ public:
         report_.warnings = specification_.notes();
         key_ = request_key(specification_, request_);
         if (!look_up(false)) make();
-        if (older_ && options_.compiler != nullptr && report_.error && report_.error->kind != "cancelled") serve_older();
+        if (older_ && options_.compiler != nullptr && report_.error && report_.error->kind != "cancelled")
+            serve_older();
         report_.total_ms = since(begin);
         return std::move(report_);
     }

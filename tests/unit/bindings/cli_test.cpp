@@ -1,5 +1,6 @@
 // The command's contract: exit statuses, JSON fields, files, messages. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/bindings/command.h"
+#include <algorithm>
 #include <gtest/gtest.h>
 
 using namespace cubridge;
@@ -25,7 +26,7 @@ protected:
 };
 
 TEST_F(Cli, HelpForEveryCommand) {
-    for (const char* command : {"adapt", "check", "specs", "cache", "info"}) {
+    for (const char* command : {"adapt", "check", "specs", "cache", "info", "explain", "exec", "lower", "lift"}) {
         const Ran r = run({command, "--help"});
         EXPECT_EQ(r.status, 0);
         EXPECT_TRUE(holds(r.out, std::string("usage: cubridge ") + command)) << r.out;
@@ -63,6 +64,17 @@ TEST_F(Cli, UsageIsTwo) {
                                                          {"cache", "show", "zz"},
                                                          {"cache", "show", "abcd"},
                                                          {"specs", "nosuchname"},
+                                                         {"explain"},
+                                                         {"explain", "no/such/file.py"},
+                                                         {"lift"},
+                                                         {"lift", "no/such/file.cu"},
+                                                         {"lower"},
+                                                         {"lower", "no/such/file.py"},
+                                                         {"exec"},
+                                                         {"exec", "no/such/file.py", "--spec", "causal"},
+                                                         {"exec", sample("prefix_lm.py")},
+                                                         {"exec", sample("prefix_lm.py"), "--spec", "nosuchname"},
+                                                         {"exec", "a", "--spec", "causal", "--seeds", "0"},
                                                          {"info", "x"}};
     for (const auto& arguments : wrong) {
         const Ran r = run(arguments);
@@ -98,8 +110,11 @@ TEST_F(Cli, AdaptGivesOneObjectASpecification) {
         for (const char* field : {"status", "error", "variant", "request_key", "artifact", "arch", "made_by", "tier",
                                   "expert", "stages", "cubin_bytes", "entries", "warnings"})
             ASSERT_NE(json.find(field), nullptr) << field;
-        EXPECT_EQ(*json.find("status")->string(), "fallback");
-        EXPECT_EQ(*json.find("made_by")->string(), "generic");
+        EXPECT_EQ(*json.find("status")->string(), "ready");
+        EXPECT_EQ(*json.find("made_by")->string(), "rules");
+        EXPECT_EQ(*json.find("expert")->string(), "prefill_sm80");
+        EXPECT_TRUE(holds(*json.find("verified")->string(), "executor: "));
+        EXPECT_TRUE(json.find("reasons")->items()->empty());
         EXPECT_EQ(*json.find("tier")->string(), "made");
         EXPECT_EQ(*json.find("arch")->string(), "sm_90a");
         EXPECT_GT(*json.find("cubin_bytes")->integer(), 0);
@@ -116,6 +131,19 @@ TEST_F(Cli, AdaptGivesOneObjectASpecification) {
     const Ran again = run({"adapt", sample("prefix_lm.py"), "--arch", "sm_90a", "--json"});
     EXPECT_EQ(*again.json().find("tier")->string(), "store") << "another process finds it";
     EXPECT_EQ(*again.json().find("artifact")->string(), *r.json().find("artifact")->string());
+
+    const Ran generic = run({"adapt", sample("prefix_lm.py"), "--dtype", "fp32", "--json"});
+    ASSERT_EQ(generic.status, 0) << generic.error;
+    const auto json = generic.json();
+    EXPECT_EQ(*json.find("status")->string(), "fallback");
+    EXPECT_EQ(*json.find("made_by")->string(), "generic");
+    EXPECT_TRUE(json.find("expert")->is_null());
+    EXPECT_EQ(json.find("reasons")->items()->size(), 2U);
+    bool said = false;
+    for (const auto& stage : *json.find("stages")->items())
+        said = said || (*stage.find("name")->string() == "transfer" && *stage.find("verdict")->string() == "skipped" &&
+                        !stage.find("reason")->string()->empty());
+    EXPECT_TRUE(said) << generic.out;
 }
 
 TEST_F(Cli, SeveralSpecificationsEndWithTheWorstStatus) {
@@ -130,8 +158,8 @@ TEST_F(Cli, ForPeopleTheStagesAndWhatWasNotDone) {
     if (!compiles()) GTEST_SKIP() << "no NVRTC here";
     const Ran r = run({"adapt", "prefix_lm", "--cache", ""});
     EXPECT_EQ(r.status, 0);
-    for (const char* part :
-         {"parse", "compile", "registers", "stack", "spilled", "32 on 8 KV heads", "not done", "compiled, not run"})
+    for (const char* part : {"parse", "transfer", "execute", "lower", "compile", "registers", "stack", "spilled",
+                             "32 on 8 KV heads", "by rules", "not done", "not run on a GPU"})
         EXPECT_TRUE(holds(r.out, part)) << part << r.out;
     EXPECT_FALSE(holds(r.out, "\033[")) << "no colour into a file";
 }
@@ -144,6 +172,16 @@ TEST_F(Cli, EmitWritesEverything) {
         EXPECT_NE(home_.read(std::string("out/deep/") + name), "") << name;
     EXPECT_TRUE(holds(home_.read("out/deep/variant.txt"), "cubridge-"));
     EXPECT_EQ(home_.read("out/deep/kernel.cubin").substr(1, 3), "ELF");
+    const auto lines_of = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+    EXPECT_EQ(home_.read("out/deep/expert.py"), run({"lift", "prefill_sm80"}).out);
+    EXPECT_EQ(home_.read("out/deep/variant.py"), run({"lift", folder + "/kernel.cu"}).out);
+    EXPECT_GT(lines_of(home_.read("out/deep/difference.txt")), 4);
+    EXPECT_LT(lines_of(home_.read("out/deep/difference.txt")), lines_of(home_.read("out/deep/expert.py")));
+    const std::string plain = home_.path() + "/plain";
+    ASSERT_EQ(run({"adapt", "sink", "--dtype", "fp32", "--emit", plain, "--quiet"}).status, 0);
+    EXPECT_NE(home_.read("plain/kernel.cu"), "");
+    for (const char* name : {"expert.py", "variant.py", "difference.txt"})
+        EXPECT_EQ(home_.read(std::string("plain/") + name), "") << "the generic kernel has no program: " << name;
     EXPECT_TRUE(runtime::Json::parse(
         home_.read("out/deep/report.json").substr(0, home_.read("out/deep/report.json").find('\n'))));
 }
@@ -158,9 +196,12 @@ TEST_F(Cli, TheStoreIsListedShownAndVerified) {
     EXPECT_EQ(*row.find("arch")->string(), "sm_80");
     const Ran shown = run({"cache", "show", id.substr(0, 8)});
     EXPECT_EQ(shown.status, 0);
-    EXPECT_TRUE(holds(shown.out, id) && holds(shown.out, "compiled, not run")) << shown.out;
+    EXPECT_TRUE(holds(shown.out, id) && holds(shown.out, "not run on a GPU")) << shown.out;
+    EXPECT_EQ(*row.find("made_by")->string(), "rules");
+    ASSERT_EQ(run({"adapt", "causal", "--arch", "sm_80", "--dtype", "fp32"}).status, 0);
+    EXPECT_EQ(run({"cache", "list", "--json"}).lines().size(), 2U);
     const auto verified = run({"cache", "verify", "--json"}).json();
-    EXPECT_EQ(*verified.find("checked")->integer(), 1);
+    EXPECT_EQ(*verified.find("checked")->integer(), 2);
     EXPECT_TRUE(verified.find("bad")->items()->empty());
 }
 

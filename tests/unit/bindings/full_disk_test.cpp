@@ -100,7 +100,7 @@ TEST_F(FullDisk, KernelsComeFromMemoryAndItIsSaidOnce) {
             const cubridge_spec* spec = nullptr;
             if (cubridge_parse(context, &source, &spec) != CUBRIDGE_OK) return 2;
             for (const std::int32_t head_dim : {32, 64, 128})
-                if (kernel(context, spec, head_dim).outcome != CUBRIDGE_FALLBACK) return 3;
+                if (kernel(context, spec, head_dim).outcome != CUBRIDGE_READY) return 3;
             if (figure(context, "adaptations_ok") != 3) return 4;
             for (const std::int32_t head_dim : {32, 64, 128}) // again: nothing is made twice
                 if (kernel(context, spec, head_dim).kernel == nullptr) return 5;
@@ -122,7 +122,7 @@ TEST_F(FullDisk, KernelsComeFromMemoryAndItIsSaidOnce) {
         source.function = "causal";
         const cubridge_spec* spec = nullptr;
         ASSERT_EQ(cubridge_parse(context, &source, &spec), CUBRIDGE_OK) << cubridge_message();
-        EXPECT_EQ(kernel(context, spec, 64).outcome, CUBRIDGE_FALLBACK);
+        EXPECT_EQ(kernel(context, spec, 64).outcome, CUBRIDGE_READY);
         EXPECT_EQ(figure(context, tier), 1u) << tier;
         cubridge_close(context);
     }

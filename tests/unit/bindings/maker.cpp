@@ -1,5 +1,5 @@
 // A program that asks for kernels through the public header alone, for tests of several processes:
-// maker STORE FIRST COUNT [cached]. Prints "made=N store=N nvrtc=0|1", or what went wrong and ends with 1.
+// maker STORE FIRST COUNT [cached] [generic]. Prints "made=N store=N nvrtc=0|1", or what went wrong and ends with 1.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,11 @@ bool mapped(const char* name) {
 int main(int argc, char** argv) {
     if (argc < 4) return 2;
     const int first = std::atoi(argv[2]), count = std::atoi(argv[3]);
-    const bool cached = argc > 4;
+    bool cached = false, generic = false; // generic: in a type that no expert has
+    for (int k = 4; k < argc; ++k) {
+        cached = cached || std::strcmp(argv[k], "cached") == 0;
+        generic = generic || std::strcmp(argv[k], "generic") == 0;
+    }
     cubridge_config config = CUBRIDGE_INIT(cubridge_config);
     config.store = argv[1];
     config.verify = CUBRIDGE_VERIFY_EXECUTOR;
@@ -64,7 +68,8 @@ int main(int argc, char** argv) {
         if (cubridge_parse(context, &source, &request.spec) != CUBRIDGE_OK) return fail("parse");
         request.device = -1;
         request.head_dim = 64;
-        request.mode = cached ? CUBRIDGE_CACHED : CUBRIDGE_BEST_NOW;
+        request.mode = cached ? CUBRIDGE_CACHED : number % 2 == 0 ? CUBRIDGE_BEST_NOW : CUBRIDGE_EXACT;
+        if (generic) request.q_dtype = CUBRIDGE_F32, request.mode = cached ? CUBRIDGE_CACHED : CUBRIDGE_BEST_NOW;
         std::strcpy(request.arch, "sm_90a");
         cubridge_result result = CUBRIDGE_INIT(cubridge_result);
         if (cubridge_get_kernel(context, &request, &result) != CUBRIDGE_OK) return fail("get_kernel");
@@ -72,7 +77,11 @@ int main(int argc, char** argv) {
             (void)cubridge_wait(context, result.job, -1);
             if (cubridge_get_kernel(context, &request, &result) != CUBRIDGE_OK) return fail("get_kernel");
         }
-        if (result.outcome != CUBRIDGE_FALLBACK) return fail("not served");
+        if (result.outcome != (generic ? CUBRIDGE_FALLBACK : CUBRIDGE_READY)) return fail("not served");
+        cubridge_info info = CUBRIDGE_INIT(cubridge_info);
+        if (cubridge_describe(result.kernel, &info) != CUBRIDGE_OK) return fail("describe");
+        if (info.made != (generic ? CUBRIDGE_BY_GENERIC : CUBRIDGE_BY_RULES)) return fail("made otherwise");
+        if (info.verified != (generic ? -1 : CUBRIDGE_VERIFY_EXECUTOR)) return fail("verified otherwise");
     }
     std::printf("made=%llu store=%llu nvrtc=%d\n", static_cast<unsigned long long>(figure(context, "adaptations_ok")),
                 static_cast<unsigned long long>(figure(context, "hits_store")), mapped("libnvrtc") ? 1 : 0);

@@ -38,7 +38,7 @@ protected:
         pid_t pid = 0;
         std::string output;
     };
-    Maker start(const std::string& store, int first, int count, bool cached = false) {
+    Maker start(const std::string& store, int first, int count, const char* how = nullptr) {
         static int number = 0;
         Maker m;
         m.output = (folder / ("out" + std::to_string(number++))).string();
@@ -47,8 +47,7 @@ protected:
         if (m.pid == 0) {
             const int out = ::open(m.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
             ::dup2(out, 1);
-            ::execl(CUBRIDGE_MAKER, CUBRIDGE_MAKER, store.c_str(), from.c_str(), to.c_str(),
-                    cached ? "cached" : nullptr, nullptr);
+            ::execl(CUBRIDGE_MAKER, CUBRIDGE_MAKER, store.c_str(), from.c_str(), to.c_str(), how, nullptr);
             ::_exit(127);
         }
         return m;
@@ -90,12 +89,14 @@ TEST_F(Processes, OneAdaptationAKernel) {
 }
 
 TEST_F(Processes, WhatIsStoredNeedsNoCompiler) {
-    ASSERT_EQ(end(start(store(), 0, 2)).made, 2);
-    const auto e = end(start(store(), 0, 2));
-    EXPECT_EQ(e.status, 0) << e.text;
-    EXPECT_EQ(e.made, 0);
-    EXPECT_EQ(e.stored, 2);
-    EXPECT_EQ(e.nvrtc, 0);
+    for (const char* how : {static_cast<const char*>(nullptr), "generic"}) {
+        ASSERT_EQ(end(start(store(), 0, 2, how)).made, 2);
+        const auto e = end(start(store(), 0, 2, how));
+        EXPECT_EQ(e.status, 0) << e.text;
+        EXPECT_EQ(e.made, 0);
+        EXPECT_EQ(e.stored, 2);
+        EXPECT_EQ(e.nvrtc, 0);
+    }
 }
 
 TEST_F(Processes, KilledMakersLoseNothing) {
@@ -113,7 +114,7 @@ TEST_F(Processes, KilledMakersLoseNothing) {
         (void)end(doomed);
         const auto e = end(other);
         ASSERT_EQ(e.status, 0) << "round " << round << ": " << e.text;
-        const auto last = end(start(where, 0, 3, true)); // every kernel is there, and whole
+        const auto last = end(start(where, 0, 3, "cached")); // every kernel is there, and whole
         ASSERT_EQ(last.status, 0) << "round " << round << ": " << last.text;
         ASSERT_EQ(last.stored, 3);
         cubridge::cache::OpenOptions options;

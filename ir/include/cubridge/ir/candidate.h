@@ -29,7 +29,6 @@ public:
     struct Execution {
         bool passed = false;
         int runs = 0;
-        std::int64_t steps = 0;
         std::string record; ///< one line: what was run, or the first finding
     };
     /// Static checks, then the program against the specification's evaluator on small shapes. Milliseconds.

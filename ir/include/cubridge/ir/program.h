@@ -41,7 +41,6 @@ struct ProgramFinding {
 struct ProgramExecution {
     std::vector<ProgramFinding> findings; ///< empty: none
     int runs = 0;
-    std::int64_t steps = 0;
 };
 /// Static checks, then runs against a specification under every policy and `seeds` seeds.
 Result<ProgramExecution> execute_program(std::string_view program, const Specification& specification, int seeds = 4);
