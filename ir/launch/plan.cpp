@@ -124,6 +124,10 @@ Operand read_operand(Reader& r) {
         if (!text.starts_with(exact)) r.bad("expected 'exact'");
         o.least.push_back(r.code(text.substr(exact.size())));
     }
+    if (r.at("aligned")) {
+        o.alignment = r.number<int>(r.after("aligned"));
+        if (o.alignment <= 0) r.bad("a positive number of bytes was expected");
+    }
     return o;
 }
 
@@ -172,6 +176,7 @@ std::string Plan::text() const {
         out += "operand " + o.name + " " + short_name(o.dtype) + " " + std::to_string(o.rank) +
                (o.bound ? " bound " : " given ") + decimal(o.value) + "\n";
         for (const auto& least : o.least) out += "axis exact " + least.text() + "\n";
+        if (o.alignment != 0) out += "aligned " + std::to_string(o.alignment) + "\n";
     }
     for (const auto& c : conditions)
         out += std::string("condition ") + kConditions[static_cast<std::size_t>(c.kind)] + "\ntext " + escaped(c.text) +

@@ -10,11 +10,18 @@ using launch::Size;
 using syntax::Kind;
 using syntax::Node;
 
-constexpr int kMapThreads = 256;
+constexpr int kMapThreads = 256, kCopyBytes = 16;
 constexpr std::int64_t kMostBlocks = 1 << 20; // of a map: its threads step from element to element
 
 Code join(Code::Do what, Code a, Code b) {
     return Code::binary(what, std::move(a), std::move(b));
+}
+
+int operand(const std::string& name) {
+    if (name.size() < 2 || name.size() > 3 || name[0] != 'x' ||
+        !std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; }))
+        fail("no_rule", "`" + name + "` is no operand of the launch");
+    return std::stoi(name.substr(1));
 }
 
 /// Expressions over sizes. In workspace extents heads count from the model's first, as they index it.
@@ -80,16 +87,20 @@ private:
         fail("no_rule", "size `" + e.text + "` is not known at launch");
     }
 
-    static int operand(const std::string& name) {
-        if (name.size() < 2 || name.size() > 3 || name[0] != 'x' ||
-            !std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; }))
-            fail("no_rule", "`" + name + "` is no operand of the launch");
-        return std::stoi(name.substr(1));
-    }
-
     const cuir::Program& program_;
     const bool workspace_;
 };
+
+/// Operands that take the place of k or v.
+std::vector<int> copied(const cuir::Program& program) {
+    std::vector<int> out;
+    for (const auto& k : program.kernels)
+        for (const auto& s : k.head)
+            if (s.kind == cuir::Statement::Kind::Param && s.name[0] == 'x' && s.node->kind == Kind::Subscript &&
+                s.node->items[0]->text == "elem")
+                out.push_back(operand(s.name));
+    return out;
+}
 
 bool names_heads(const std::string& extent) {
     return extent.find("Hq") != std::string::npos || extent.find("Hk") != std::string::npos;
@@ -152,6 +163,11 @@ std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cui
             bytes = join(Code::Do::Add, std::move(bytes), join(Code::Do::RoundUp, std::move(one), Code::constant(256)));
         }
         plan.workspace = std::move(bytes);
+        for (const int n : copied(program)) {
+            if (n >= static_cast<int>(plan.operands.size()))
+                fail("no_rule", "the launch has no operand x" + std::to_string(n));
+            plan.operands[static_cast<std::size_t>(n)].alignment = kCopyBytes;
+        }
         if (needs_all_heads(shape, program))
             plan.conditions.push_back(
                 {launch::Condition::Kind::Equal, Code::size(Size::HeadBegin), Code::constant(0), "head_begin == 0"});

@@ -46,6 +46,25 @@ Verdict check_value(const ir::launch::Operand& o, double value) {
         fmt::format("operand {} is of type {}, which has no value {}", o.name, ir::short_name(o.dtype), value));
 }
 
+/// An operand whose rows are copied like those of k and v.
+Verdict check_copied(const ir::launch::Operand& o, const cb_operand& given) {
+    const int element = ir::size_in_bytes(o.dtype);
+    const auto aligned = [&](std::int64_t elements) { return elements % o.alignment * element % o.alignment == 0; };
+    if (reinterpret_cast<std::uintptr_t>(given.data) % static_cast<unsigned>(o.alignment) != 0 ||
+        given.begin != nullptr || !aligned(given.per_request))
+        return unsupported(fmt::format("operand {} or a request's copy of it is not aligned to {} bytes, which this "
+                                       "kernel copies at a time",
+                                       o.name, o.alignment));
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(o.rank); ++axis) {
+        const bool last = axis + 1 == static_cast<std::size_t>(o.rank);
+        const std::int64_t stride = given.stride[axis];
+        if (given.size[axis] > 1 && !(last ? stride == 1 : aligned(stride)))
+            return unsupported(fmt::format("the stride {} of operand {} along axis {} is not {}", stride, o.name, axis,
+                                           last ? "1" : fmt::format("a multiple of {} bytes", o.alignment)));
+    }
+    return {};
+}
+
 Verdict check_operand(const ir::launch::Operand& o, const cb_operand& given, const ir::launch::Sizes& sizes) {
     if (given.data == nullptr && o.rank == 0) return check_value(o, given.value);
     bool empty = false;
@@ -63,7 +82,7 @@ Verdict check_operand(const ir::launch::Operand& o, const cb_operand& given, con
         return misuse(fmt::format("operand {} is a tensor and its data is NULL", o.name));
     if (reinterpret_cast<std::uintptr_t>(given.data) % static_cast<unsigned>(ir::size_in_bytes(o.dtype)) != 0)
         return unsupported(fmt::format("the data of operand {} is not aligned to its elements", o.name));
-    return {};
+    return o.alignment == 0 ? Verdict{} : check_copied(o, given);
 }
 
 Verdict check_condition(const Condition& c, const ir::launch::Sizes& sizes) {

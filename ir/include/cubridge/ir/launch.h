@@ -66,6 +66,9 @@ struct Operand {
     bool bound = false;      ///< its value is in the specification: not listed to the caller, filled by the launch
     double value = 0;        ///< bound
     std::vector<Code> least; ///< least size of each axis, checked at launch (UNSUPPORTED, nothing enqueued)
+    /// Bytes; not 0: rows are copied so many at a time, as those of k and v: data and strides are multiples, the last
+    /// axis is contiguous. Checked like `least`.
+    int alignment = 0;
     bool operator==(const Operand&) const = default;
 };
 

@@ -30,4 +30,17 @@ TEST(LowerPlanTest, HeadsOfAnotherNumberDemandAllOfThem) {
     EXPECT_EQ(plan_of("Hq", "_").conditions.size(), 1u);
 }
 
+TEST(LowerPlanTest, OperandsInPlaceOfKAreAligned) {
+    const auto program = cuir::read("@kernel(arch=\"sm_80\", expert=\"e\", ctas=\"items\")\ndef attention(\n"
+                                    "    x1: elem[_, _, _, _],\n    *, Dv=128, elem=bf16):\n    R = Dv\n");
+    ASSERT_TRUE(program) << program.error().message;
+    launch::Plan plan;
+    plan.operands.resize(2);
+    ASSERT_FALSE(lower::fill_plan(plan, {}, *program));
+    EXPECT_EQ(plan.operands[0].alignment, 0);
+    EXPECT_EQ(plan.operands[1].alignment, 16);
+    plan.operands.resize(1);
+    EXPECT_TRUE(lower::fill_plan(plan, {}, *program));
+}
+
 } // namespace

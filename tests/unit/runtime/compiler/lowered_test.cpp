@@ -41,8 +41,8 @@ TEST_F(LoweredTest, EditsOfOrchestrationCompile) {
 TEST_F(LoweredTest, TransferredProgramsCompile) {
     for (const char* name :
          {"paper_global_sliding_window__0", "paper_sigmoid__0", "serving_alibi__default_slopes",
-          "serving_cascade_merge_lse__0", "serving_differential_attention__norm_weight",
-          "serving_document_packed_causal__0", "serving_gated_output_qknorm_rope__0", "serving_t5_relative_bias__0"}) {
+          "serving_cascade_merge_lse__prefix_in_bf16", "serving_differential_attention__norm_weight",
+          "serving_document_packed_causal__0", "serving_gptoss_learned_sink__0", "serving_t5_relative_bias__0"}) {
         SCOPED_TRACE(name);
         compiles(lower::test::read_file(std::string("tests/corpus/transfer/") + name + ".py"), "sm_90a");
     }

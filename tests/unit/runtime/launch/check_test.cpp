@@ -112,6 +112,21 @@ TEST_F(CheckLaunch, Lse) {
     expect(Status::Misuse, "lse");
 }
 
+TEST_F(CheckLaunch, OperandsThatAreCopied) {
+    plan.operands[0].alignment = 16;
+    EXPECT_TRUE(judge()) << judge().message;
+    operands[0].data = at(260);
+    expect(Status::Unsupported, "not aligned to 16 bytes");
+    operands[0].data = at(256);
+    operands[0].per_request = 3;
+    expect(Status::Unsupported, "not aligned to 16 bytes");
+    operands[0].per_request = 0;
+    operands[0].stride[0] = 21;
+    expect(Status::Unsupported, "the stride 21 of operand doc along axis 0 is not a multiple of 16 bytes");
+    operands[0].stride[0] = 20, operands[0].stride[1] = 2;
+    expect(Status::Unsupported, "the stride 2 of operand doc along axis 1 is not 1");
+}
+
 TEST_F(CheckLaunch, OperandsThatAreTooShort) {
     operands[0].size[1] = 19;
     expect(Status::Unsupported, "operand doc has 19 elements along axis 1, this launch reads 20");
