@@ -98,11 +98,14 @@ void Image::operands(const ir::Specification& specification, const Case& c, cons
         if (given != nullptr && o.rank == 0) out.value = given->values[0];
         if (given != nullptr && (o.rank > 0 || (c.operands_apart && !o.bound))) {
             Placed p{o.dtype, given->shape, std::vector<std::int64_t>(given->shape.size()), -1, 0};
-            std::int64_t step = c.operands_apart ? 2 : 1;
+            // What is copied in pieces has whole pieces everywhere, and its last axis without gaps.
+            const std::int64_t piece = std::max(1, o.alignment / ir::size_in_bytes(o.dtype));
+            std::int64_t step = c.operands_apart && o.alignment == 0 ? 2 : 1;
             for (std::size_t a = p.shape.size(); a-- > 0;) {
                 p.stride[a] = step;
                 step *= std::max<std::int64_t>(1, p.shape[a]);
                 if (c.operands_apart) step += 3;
+                step = (step + piece - 1) / piece * piece;
             }
             p.extent = std::max<std::int64_t>(1, step) * ir::size_in_bytes(o.dtype);
             p.at = reserve(p.extent, kNoNumber, o.name.c_str());
