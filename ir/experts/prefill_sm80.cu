@@ -475,6 +475,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
         for (Items items(args, BM, by_head); items.next(b, h, m, Sq, Sk);) {
 //|             i0 = m * BM + g * R
             const int i0 = m * BM + g * R;
+//|             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)     # on its way while key tiles are decided
+            copy_async<32 * W>(Qs, Q.rows(b, h, m * BM, (m + 1) * BM), Sq);
 //|             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             auto tiles = key_tiles(b, h, m * BM, min((m + 1) * BM, Sq));
 //|             row_max, row_sum = full(R, -inf), full(R, 0.0)
@@ -485,8 +487,6 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
 //|             n, masked = pick(tiles, 0)
             int n; bool masked;
             tiles.pick(0, n, masked);
-//|             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)
-            copy_async<32 * W>(Qs, Q.rows(b, h, m * BM, (m + 1) * BM), Sq);
 //|             copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[0])
             copy_async<32 * W>(Ks[0], K.rows(b, h / G, n * BN, (n + 1) * BN), Sk);
 //|             for k in range(length(tiles)):

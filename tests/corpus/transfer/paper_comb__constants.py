@@ -40,10 +40,10 @@ def attention(
             factor = x1 * scale
             factor1 = scale1 / x1
             factor2 = log2(f32(Sk)) - x1 * LOG2E
+            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
-            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)
             copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[0])
             for k in range(length(tiles)):
                 s = k % ST

@@ -73,11 +73,11 @@ def attention(
             i0 = m * BM + g * R
             i2 = rows(i0, R)
             row = x0[i2]
+            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
-            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)
             copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[0])
             for k in range(length(tiles)):
                 s = k % ST

@@ -46,11 +46,11 @@ def attention_0(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq // 2, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            copy_async(Q[b, 2 * h, m * BM:(m + 1) * BM], Qs)  # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
-            copy_async(Q[b, 2 * h, m * BM:(m + 1) * BM], Qs)
             copy_async(K[b, 2 * h, n * BN:(n + 1) * BN], Ks[0])
             for k in range(length(tiles)):
                 s = k % ST
@@ -111,11 +111,11 @@ def attention_1(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq // 2, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            copy_async(Q[b, 2 * h + 1, m * BM:(m + 1) * BM], Qs)  # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
-            copy_async(Q[b, 2 * h + 1, m * BM:(m + 1) * BM], Qs)
             copy_async(K[b, 2 * h + 1, n * BN:(n + 1) * BN], Ks[0])
             for k in range(length(tiles)):
                 s = k % ST

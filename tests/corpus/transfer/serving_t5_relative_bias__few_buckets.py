@@ -51,11 +51,11 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
-            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)
             copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[0])
             for k in range(length(tiles)):
                 s = k % ST

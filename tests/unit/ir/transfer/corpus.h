@@ -1,6 +1,8 @@
 // The visible specifications with their options, and the Requests that tests ask for.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "ir/experts/experts.h"
+#include "ir/lower/lower.h"
 #include "ir/spec/scalar.h"
 #include "ir/transfer/transfer.h"
 #include <algorithm>
@@ -93,7 +95,13 @@ inline std::vector<Case> cases() {
     return out;
 }
 
-inline cuir::Program expert(const fs::path& file = "tests/corpus/cuir/portable.py") {
+/// The expert as the library has it.
+inline cuir::Program expert() {
+    return *lower::lift(experts::all()[0].text);
+}
+
+/// A program of the corpus in its place.
+inline cuir::Program expert(const fs::path& file) {
     return *cuir::read(read_file(file));
 }
 
