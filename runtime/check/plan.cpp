@@ -186,7 +186,7 @@ private:
                 Case c;
                 c.unit = first + k;
                 const Request& r = plan_.units[static_cast<std::size_t>(c.unit)].request;
-                if (keys > 4097 && (k > 0 || r.group > 4)) continue;
+                if (keys > 4097 && (k > 0 || r.group > 4 || scalar_.heads > 8)) continue;
                 c.Sq = rows;
                 c.Sk = keys;
                 c.B = 1;

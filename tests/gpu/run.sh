@@ -8,7 +8,8 @@
 #                                        program means the specifications
 #   tests/gpu/run.sh                     build, then check if there is a GPU
 # The records of a run go to $OUT if it is set, else to tests/gpu/results/: <gpu>.json of the programs, <gpu>-check.json of
-# the specifications. CUBRIDGE_CHECK_TIMEOUT: seconds a program may take (300). Exit status: 0 all passed, 1 something
+# the specifications. CUBRIDGE_CHECK_TIMEOUT: seconds a program may take (300); CUBRIDGE_CHECK_JOBS: checks at a time
+# (4). Exit status: 0 all passed, 1 something
 # failed, 2 usage, 77 no GPU here.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -101,42 +102,52 @@ slug() {
     printf '%s' "${text%-}"
 }
 
-# One JSON line of the command for each option set; $all gets a row as for a program's check.
+# One check of one option set; writes one line for the record and one as for a program's check.
+specification() { # <number> <folder of specifications> <dtype> <specification> <name> [arguments]
+    local at=$scratch/$1 specs=$2 dtype=$3 specification=$4 name=$5 status=0 line verdict=failed
+    shift 5
+    line=$(LD_LIBRARY_PATH="$folder" timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$folder/cubridge" check \
+        "$specs/$specification" --gpu --json --quiet --cache '' --dtype "$dtype" "$@" 2>"$at.err") || status=$?
+    if [ "$status" = 0 ]; then verdict=passed; fi
+    if [ -z "$line" ]; then line="{\"failures\": [$(quoted "ended with status $status: $(tail -n 3 "$at.err")")]}"; fi
+    printf '    { "specification": %s, "option_set": %s, "dtype": "%s", "status": %s, "result": %s }\n' \
+        "$(quoted "$specification")" "$(quoted "$name")" "$dtype" "$status" "$line" >"$at.line"
+    printf 'cubridge\t%s\t0\t%s (%s, %s)\n' "$verdict" "$specification" "$name" "$dtype" >"$at.row"
+    say "$verdict  $specification ($name, $dtype)$([ "$status" = 0 ] || printf ': status %s, %s' "$status" "$line")"
+}
+
+# Every option set in the type that serving uses, the first of each file in the others too and with long lengths.
 specifications() { # <folder of specifications>
-    local specs=$1 specification name args line status verdict begin dtype
-    local rows=0 lines
-    lines=$(mktemp)
+    local specs=$1 begin dtype rows=0 args previous='' more
+    scratch=$(mktemp -d)
     begin=$(date +%s)
     while IFS=$'\t' read -r -a args; do
-        specification=${args[0]} name=${args[1]}
-        [ -f "$specs/${specification%%:*}" ] || continue
+        [ -f "$specs/${args[0]%%:*}" ] || continue
         for dtype in bf16 fp16 fp32; do
-            # Every option set in the type that serving uses; the first of each file in the others too.
-            if [ "$dtype" != bf16 ] && [ "$specification" = "${previous:-}" ]; then continue; fi
-            status=0
-            line=$(LD_LIBRARY_PATH="$folder" timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$folder/cubridge" check \
-                "$specs/$specification" --gpu --json --quiet --cache '' --dtype "$dtype" "${args[@]:2}" 2>"$lines.err") || status=$?
-            verdict=failed
-            if [ "$status" = 0 ]; then verdict=passed; fi
-            if [ -z "$line" ]; then line="{\"failures\": [$(quoted "ended with status $status: $(tail -n 3 "$lines.err")")]}"; fi
-            printf '    { "specification": %s, "option_set": %s, "dtype": "%s", "status": %s, "result": %s }\n' \
-                "$(quoted "$specification")" "$(quoted "$name")" "$dtype" "$status" "$line" >>"$lines"
-            say "$verdict  $specification ($name, $dtype)$([ "$status" = 0 ] || printf ': status %s, %s' "$status" "$line")"
-            printf 'cubridge\t%s\t0\t%s (%s, %s)\n' "$verdict" "$specification" "$name" "$dtype" >>"$all"
+            more=()
+            if [ "${args[0]}" = "$previous" ]; then
+                if [ "$dtype" != bf16 ]; then continue; fi
+            elif [ "$dtype" = bf16 ]; then
+                more=(--long)
+            fi
+            while [ "$(jobs -rp | wc -l)" -ge "${CUBRIDGE_CHECK_JOBS:-4}" ]; do wait -n || true; done
             rows=$((rows + 1))
+            specification "$(printf '%04d' "$rows")" "$specs" "$dtype" "${args[@]}" "${more[@]}" &
         done
-        previous=$specification
+        previous=${args[0]}
     done <"$folder/option-sets"
+    wait
+    cat "$scratch"/*.row >>"$all"
     mkdir -p "$results"
     {
         printf '{\n  "date": %s,\n' "$(quoted "$(date -u +%Y-%m-%dT%H:%M:%SZ)")"
         printf '  "gpu": %s,\n  "driver": %s,\n' "$(quoted "$gpu")" "$(quoted "$(gpu_driver || true)")"
         printf '  "commit": %s,\n  "seconds": %s,\n' "$(quoted "$(cat "$folder/commit" 2>/dev/null || say unknown)")" "$(($(date +%s) - begin))"
         printf '  "memcheck": %s,\n  "rows": [\n' "$(quoted "$(memcheck "$specs")")"
-        paste -sd, "$lines" | sed 's/ },    { "spec/ },\n    { "spec/g'
+        cat "$scratch"/*.line | paste -sd, | sed 's/ },    { "spec/ },\n    { "spec/g'
         printf '  ]\n}\n'
     } >"$results/$(slug)-check.json"
-    rm -f "$lines" "$lines.err"
+    rm -rf "$scratch"
     say "$rows checks of specifications in $(($(date +%s) - begin)) s; record: $results/$(slug)-check.json"
 }
 
