@@ -84,7 +84,8 @@ TEST(Candidate, ManyThreadsShareACandidate) {
 
 /// The executor's reference of a tail is the text itself, evaluated square: no rule and no carried Variant is in it.
 TEST(Candidate, TailsAreExecutedAgainstTheSquareText) {
-    for (const char* mask : {"j <= i", "(j <= i) & (i - j < 5)", "(j <= i) | (j < 3)", "(i + j) % 3 == 0", "j >= 0"}) {
+    for (const char* mask : {"j <= i", "(j <= i) & (i - j < 5)", "(j <= i) | (j < 3)", "(i + j) % 3 == 0", "j >= 0",
+                             "j <= i + (k.size(2) - q.size(2))"}) {
         SCOPED_TRACE(mask);
         const auto s =
             parsed(std::string("import torch\n"
