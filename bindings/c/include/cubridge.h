@@ -215,7 +215,7 @@ typedef struct cubridge_args {
 /* Bytes that no kernel for the request, now or later, exceeds within the bounds of args (pointers are not looked at). */
 CUBRIDGE_API cubridge_status cubridge_workspace(cubridge_context *, const cubridge_request *, const cubridge_args *,
     size_t *bytes);
-/* Enqueues one to four grids; never allocates, synchronises or reads back. The thread's CUDA context is the stream's.
+/* Enqueues one to eight grids; never allocates, synchronises or reads back. The thread's CUDA context is the stream's.
  * What can be checked on the host is; unless it returns CUBRIDGE_OK, nothing was enqueued. */
 CUBRIDGE_API cubridge_status cubridge_launch(const cubridge_kernel *, const cubridge_args *, cubridge_stream);
 
