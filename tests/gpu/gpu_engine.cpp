@@ -5,6 +5,7 @@
 #include "runtime/driver/memory.h"
 #include "runtime/driver/stream.h"
 #include "tests/gpu/check.h"
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -14,6 +15,7 @@ using namespace cubridge::runtime;
 
 namespace {
 
+constexpr int kBf16 = 2, kF32 = 3; // as in cubridge.h
 constexpr int kBatch = 2, kHeadsKv = 2, kGroup = 2, kLength = 40, kDim = 32;
 constexpr char kText[] = R"(
 import torch
@@ -35,8 +37,24 @@ std::vector<float> values(std::size_t count, int seed) {
     return out;
 }
 
+std::uint16_t to_bf16(float x) {
+    std::uint32_t u = 0;
+    std::memcpy(&u, &x, 4);
+    return static_cast<std::uint16_t>((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+float from_bf16(std::uint16_t x) {
+    const std::uint32_t u = std::uint32_t{x} << 16;
+    float f = 0;
+    std::memcpy(&f, &u, 4);
+    return f;
+}
+
+/// One engine, one text, one type: float32 is served by the generic kernel, bfloat16 by an expert's.
 class Bench {
 public:
+    explicit Bench(bool expert) : expert(expert) {}
+
     std::string open() {
         Settings settings;
         settings.executor = true;
@@ -52,7 +70,7 @@ public:
     Query query(int head_dim = kDim) const {
         Query q;
         q.text = text;
-        q.q_dtype = q.kv_dtype = q.o_dtype = 3; // float32
+        q.q_dtype = q.kv_dtype = q.o_dtype = expert ? kBf16 : kF32;
         q.head_dim = q.head_dim_v = head_dim;
         q.group = kGroup;
         return q;
@@ -78,15 +96,24 @@ public:
         k = values(kBatch * kHeadsKv * kLength * kDim, 2);
         v = values(kBatch * kHeadsKv * kLength * kDim, 3);
         for (int n = 0; n < kLength; ++n) doc.push_back(n / 9);
-        const std::size_t sizes[] = {4 * q.size(), 4 * k.size(), 4 * v.size(), 4 * q.size(), 4 * doc.size()};
+        const std::size_t sizes[] = {width() * q.size(), width() * k.size(), width() * v.size(), width() * q.size(),
+                                     4 * doc.size()};
         for (const auto size : sizes) {
             auto buffer = Buffer::allocate(context, size);
             CHECK_DONE(buffer);
             buffers.push_back(*buffer);
         }
-        CHECK_DONE(buffers[0]->upload(q.data(), sizes[0], stream->handle()));
-        CHECK_DONE(buffers[1]->upload(k.data(), sizes[1], stream->handle()));
-        CHECK_DONE(buffers[2]->upload(v.data(), sizes[2], stream->handle()));
+        std::size_t at = 0;
+        for (auto* tensor : {&q, &k, &v}) {
+            std::vector<std::uint16_t> narrow;
+            for (float& x : *tensor) narrow.push_back(to_bf16(x));
+            if (expert) // the text is asked about what the kernel sees
+                std::transform(narrow.begin(), narrow.end(), tensor->begin(), from_bf16);
+            const void* from = expert ? static_cast<const void*>(narrow.data()) : tensor->data();
+            CHECK_DONE(buffers[at]->upload(from, sizes[at], stream->handle()));
+            CHECK_DONE(stream->synchronise());
+            ++at;
+        }
         CHECK_DONE(buffers[4]->upload(doc.data(), sizes[4], stream->handle()));
         const auto tensor = [&](std::size_t n, long long heads) {
             return ir::abi::cb_tensor{address(n), heads * kLength * kDim, kDim, kLength * kDim};
@@ -116,8 +143,11 @@ public:
     /// The output against the text itself in float64.
     std::string compare() const {
         std::vector<float> o(q.size());
-        CHECK_DONE(buffers[3]->download(o.data(), 4 * o.size(), stream->handle()));
+        std::vector<std::uint16_t> narrow(q.size());
+        void* to = expert ? static_cast<void*>(narrow.data()) : o.data();
+        CHECK_DONE(buffers[3]->download(to, width() * o.size(), stream->handle()));
         CHECK_DONE(stream->synchronise());
+        if (expert) std::transform(narrow.begin(), narrow.end(), o.begin(), from_bf16);
         const auto array = [](const std::vector<float>& from, std::int64_t heads) {
             return ir::Array{ir::DType::F32, {kBatch, heads, kLength, kDim}, {from.begin(), from.end()}};
         };
@@ -127,13 +157,16 @@ public:
         if (!wanted) return wanted.error().message;
         for (std::size_t n = 0; n < o.size(); ++n) {
             const double want = wanted->front().values[n];
-            if (!(std::abs(want - static_cast<double>(o[n])) < 1e-5))
+            if (!(std::abs(want - static_cast<double>(o[n])) < (expert ? 1e-2 : 1e-5)))
                 return "element " + std::to_string(n) + ": got " + std::to_string(o[n]) + ", want " +
                        std::to_string(want);
         }
         return {};
     }
 
+    std::size_t width() const { return expert ? 2 : 4; }
+
+    const bool expert;
     std::unique_ptr<Engine> engine;
     const Text* text = nullptr;
     const ServedKernel* kernel = nullptr;
@@ -159,10 +192,26 @@ std::string too_short(Bench& b) {
     if (auto wrong = b.poison(); !wrong.empty()) return wrong;
     const auto v = b.kernel->launch(args, b.stream->handle());
     CHECK(v.status == Status::Unsupported);
-    std::vector<std::uint32_t> o(b.q.size());
+    std::vector<std::uint32_t> o(b.q.size() * b.width() / 4);
     CHECK_DONE(b.buffers[3]->download(o.data(), 4 * o.size(), b.stream->handle()));
     CHECK_DONE(b.stream->synchronise());
     for (const auto word : o) CHECK(word == 0xffffffffu);
+    return {};
+}
+
+std::string who_made_it(Bench& b) {
+    CHECK((b.kernel->made() == 0) == b.expert && b.kernel->exact() == b.expert); // by rules, or generic
+    CHECK(b.kernel->verified() == (b.expert ? 1 : -1));                          // by the executor, or not at all
+    return {};
+}
+
+// Scales of k and v are the generic kernel's: an expert's refuses them, and enqueues nothing.
+std::string scaled(Bench& b) {
+    auto args = b.args;
+    args.k_scale.data = static_cast<const float*>(b.address(1));
+    const auto v = b.kernel->launch(args, b.stream->handle());
+    CHECK(!b.expert || v.status == Status::Unsupported);
+    CHECK_DONE(b.stream->synchronise());
     return {};
 }
 
@@ -210,22 +259,28 @@ int main() {
         return gpu::no_gpu;
     }
     gpu::Checks checks;
-    Bench b;
-    std::shared_ptr<Context> context;
-    checks.run("an engine and a text", [&] { return b.open(); });
-    checks.run("a kernel is made for the device and loaded", [&] { return b.serve(b.query(), b.kernel); });
-    if (b.kernel == nullptr) return checks.finish();
-    checks.run("tensors on the device", [&] {
-        auto retained = Context::retain(*driver, 0);
-        CHECK_DONE(retained);
-        context = *retained;
-        return b.prepare(context);
-    });
-    if (b.buffers.size() < 6) return checks.finish();
-    const ScopedContext scope(*context);
-    checks.run("a launch equals the text", [&] { return launches(b); });
-    checks.run("an operand that is too short enqueues nothing", [&] { return too_short(b); });
-    checks.run("captured, while another kernel is made", [&] { return captured(b); });
-    checks.run("launches back to back", [&] { return overhead(b); });
+    for (const bool expert : {false, true}) {
+        const std::string what = expert ? " (bf16, by rules)" : " (fp32, generic)";
+        const auto run = [&](const char* name, const auto& body) { checks.run((name + what).c_str(), body); };
+        Bench b(expert);
+        std::shared_ptr<Context> context;
+        run("an engine and a text", [&] { return b.open(); });
+        run("a kernel is made for the device and loaded", [&] { return b.serve(b.query(), b.kernel); });
+        if (b.kernel == nullptr) continue;
+        run("who made it", [&] { return who_made_it(b); });
+        run("tensors on the device", [&] {
+            auto retained = Context::retain(*driver, 0);
+            CHECK_DONE(retained);
+            context = *retained;
+            return b.prepare(context);
+        });
+        if (b.buffers.size() < 6) continue;
+        const ScopedContext scope(*context);
+        run("a launch equals the text", [&] { return launches(b); });
+        run("an operand that is too short enqueues nothing", [&] { return too_short(b); });
+        run("scales of k and v", [&] { return scaled(b); });
+        run("captured, while another kernel is made", [&] { return captured(b); });
+        run("launches back to back", [&] { return overhead(b); });
+    }
     return checks.finish();
 }
