@@ -185,7 +185,7 @@ Candidate::Execution Candidate::execute(const Specification& specification, std:
         out.runs = static_cast<int>(trial->runs.size());
         for (const auto& finding :
              cuir::verify(state_->program, *trial, transfer::reference_of(specification, state_->request))) {
-            out.record = finding.text();
+            out.record = finding.whole();
             return out;
         }
         out.passed = true;

@@ -4,6 +4,7 @@
 #include "ir/experts/experts.h"
 #include "ir/lower/lower.h"
 #include "ir/transfer/reference.h"
+#include <algorithm>
 
 namespace cubridge::ir {
 namespace {
@@ -20,7 +21,25 @@ template <class T, class F> Result<T> guarded(const char* what, F f) {
 }
 
 ProgramFinding public_finding(const cuir::Finding& f) {
-    return {f.kind, f.role, f.message, f.line, f.other, f.text()};
+    return {f.kind, f.role, f.message, f.line, f.other, f.text(), f.run.empty() ? 0 : 1, f.run};
+}
+
+/// The same sentence but for its numbers: agents, phases, elements.
+bool same(const ProgramFinding& a, const cuir::Finding& b) {
+    const auto words = [](std::string text) {
+        text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }), text.end());
+        return text;
+    };
+    if (a.kind != b.kind || a.line != b.line || a.other != b.other || words(a.role) != words(b.role)) return false;
+    return b.kind == "value" || words(a.message) == words(b.message); // a value may be nan in one run only
+}
+
+void collect(std::vector<ProgramFinding>& all, const cuir::Finding& f) {
+    const auto known = std::find_if(all.begin(), all.end(), [&](const auto& a) { return same(a, f); });
+    if (known == all.end())
+        all.push_back(public_finding(f));
+    else
+        ++known->runs;
 }
 
 } // namespace
@@ -82,7 +101,7 @@ Result<ProgramExecution> execute_program(std::string_view text, const Specificat
             if (!trial) return trial.error();
             out.runs += static_cast<int>(trial->runs.size());
             for (const auto& f : cuir::verify(*program, *trial, transfer::reference_of(specification)))
-                out.findings.push_back(public_finding(f));
+                collect(out.findings, f);
         }
         return out;
     });

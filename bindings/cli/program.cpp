@@ -80,14 +80,17 @@ int exec(const Options& options) {
         for (const auto& f : done->findings) {
             auto one = Json::object();
             one.add("kind", f.kind).add("role", f.role).add("line", f.line).add("other", f.other);
-            one.add("message", f.message).add("text", f.text);
+            one.add("message", f.message).add("text", f.text).add("runs", f.runs).add("run", f.run);
             findings.push(std::move(one));
         }
         auto all = Json::object();
         all.add("findings", std::move(findings)).add("runs", done->runs);
         out.line(all.text());
     } else {
-        for (const auto& f : done->findings) out.line(f.text);
+        for (const auto& f : done->findings) {
+            out.line(out.paint(Colour::Bad, f.kind) + ": " + f.text);
+            if (f.runs > 0) out.line(fmt::format("    in {} of {} runs, first with {}", f.runs, done->runs, f.run));
+        }
         out.line(fmt::format("{}: {} findings in {} runs", word, done->findings.size(), done->runs));
     }
     return done->findings.empty() ? kDone : kUnverified;

@@ -121,6 +121,10 @@ std::string Finding::text() const {
     return out.empty() ? message : out + ", " + message;
 }
 
+std::string Finding::whole() const {
+    return run.empty() ? text() : text() + " (" + run + ")";
+}
+
 Outcome execute(const Code& code, const Run& run) {
     Outcome out;
     if (!code.findings.empty()) {

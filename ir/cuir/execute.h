@@ -18,7 +18,9 @@ struct Finding {
     int line = 0;     ///< of the program's text
     int other = 0;    ///< the other statement's line; 0: none
     std::string message;
-    std::string text() const; ///< "math 1, line 73, `statement`: ..."
+    std::string run{};         ///< the run that showed it: sizes, scalars, schedule; empty: no run did
+    std::string text() const;  ///< "math 1, line 73, `statement`: ...", without the run
+    std::string whole() const; ///< the same, the run in brackets behind it
 };
 
 /// A tensor in global memory, row major. Elements of inputs that the request doesn't own are NaN.

@@ -25,6 +25,8 @@ std::string describe(const Run& run) {
     for (const auto& [name, size] : run.sizes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, size);
     for (const auto& [name, value] : run.constants)
         if (!run.sizes.count(name)) out += fmt::format(" {}={}", name, value);
+    for (const auto& [name, memory] : run.inputs)
+        if (memory.shape.empty() && !memory.values.empty()) out += fmt::format(" {}={:.12g}", name, memory.values[0]);
     constexpr const char* names[] = {"late", "early", "random", "starve "};
     out += fmt::format(", {} CTAs, {}{}, seed {}", run.ctas, names[static_cast<int>(run.policy)],
                        run.policy == Run::Policy::Starve ? run.starved : "", run.seed);
@@ -46,7 +48,7 @@ bool differs(double a, double b, double most) {
 }
 
 std::optional<Finding> compare(const Program& program, const Outcome& got, const std::map<std::string, Memory>& want,
-                               double tolerance, const Run& run) {
+                               double tolerance) {
     for (const auto& [name, right] : want) {
         const auto it = got.outputs.find(name);
         if (it == got.outputs.end()) return Finding{"value", "", 0, 0, "the program has no output `" + name + "`"};
@@ -64,8 +66,8 @@ std::optional<Finding> compare(const Program& program, const Outcome& got, const
         for (std::size_t k = 0; k < mine.values.size(); ++k)
             if (differs(mine.values[k], right.values[k], tolerance * largest))
                 return Finding{"value", "", line, 0,
-                               fmt::format("{} is {:.12g} and should be {:.12g} ({})", place(name, mine.shape, k),
-                                           mine.values[k], right.values[k], describe(run))};
+                               fmt::format("{} is {:.12g} and should be {:.12g}", place(name, mine.shape, k),
+                                           mine.values[k], right.values[k])};
     }
     return std::nullopt;
 }
@@ -79,22 +81,25 @@ std::vector<Finding> verify(const Program& program, const Trial& trial, const Re
     const Run* asked = nullptr;
     std::map<std::string, Memory> want;
     for (const auto& run : trial.runs) {
+        const auto found = [&](Finding f) {
+            f.run = describe(run);
+            out.push_back(std::move(f));
+        };
         auto got = execute(*code, run);
         if (!got.findings.empty()) {
-            got.findings.front().message += " (" + describe(run) + ")";
-            out.push_back(std::move(got.findings.front()));
+            found(std::move(got.findings.front()));
             continue;
         }
         if (!asked || !same_question(*asked, run)) {
             auto answer = reference(run);
             if (!answer) {
-                out.push_back({"reference", "", 0, 0, answer.error().message});
+                found({"reference", "", 0, 0, answer.error().message});
                 continue;
             }
             want = std::move(*answer);
             asked = &run;
         }
-        if (auto f = compare(*code->program, got, want, trial.tolerance, run)) out.push_back(std::move(*f));
+        if (auto f = compare(*code->program, got, want, trial.tolerance)) found(std::move(*f));
     }
     return out;
 }

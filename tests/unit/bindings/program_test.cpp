@@ -116,8 +116,15 @@ TEST_F(Programs, ExecNamesARaceAndAWrongValue) {
     EXPECT_GT(*first.find("line")->integer(), *first.find("other")->integer()) << race.out;
     EXPECT_TRUE(holds(*first.find("text")->string(), "gemm(P, Vs[s], add=acc)")) << race.out;
 
+    EXPECT_EQ(json.find("findings")->items()->size(), 2U) << "each sentence once: another's share, and its own";
+    EXPECT_GT(*first.find("runs")->integer(), 1) << race.out;
+    EXPECT_TRUE(holds(*first.find("run")->string(), "seed 1")) << race.out;
+
     const Ran value = run({"exec", edited("j < Sk", "j <= Sk"), "--spec", full_});
     EXPECT_EQ(value.status, 5);
+    EXPECT_TRUE(holds(value.out, "value: line ") && holds(value.out, "    in ")) << value.out;
+    EXPECT_TRUE(holds(value.out, " of 24 runs, first with B=")) << value.out;
+    EXPECT_EQ(value.lines().size(), 3U) << value.out;
     EXPECT_TRUE(holds(value.out, "and should be ")) << value.out;
     const Ran other = run({"exec", edited("BN=64", "BN=32"), "--spec", "causal"});
     EXPECT_EQ(other.status, 5) << "the expert's own program computes no causal attention";

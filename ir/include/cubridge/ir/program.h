@@ -37,9 +37,11 @@ struct ProgramFinding {
     std::string kind, role, message;
     int line = 0, other = 0;
     std::string text; ///< "math 1, line 73, `attend(...)`: ..."
+    int runs = 0;     ///< that showed it; 0: no run was needed
+    std::string run;  ///< the first of them: sizes, constants, scalar operands, CTAs, policy, seed
 };
 struct ProgramExecution {
-    std::vector<ProgramFinding> findings; ///< empty: none
+    std::vector<ProgramFinding> findings; ///< empty: none; each once, however many runs show it
     int runs = 0;
 };
 /// Static checks, then runs against a specification under every policy and `seeds` seeds.
