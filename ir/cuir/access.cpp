@@ -1,6 +1,7 @@
 // Storage under happens-before: every use of a cell is checked against those before it.
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/cuir/machine.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace cubridge::ir::cuir {
@@ -64,8 +65,11 @@ void Cta::touch(const CellRef& ref, bool write, const Access& as, const Clock& k
     for (std::size_t k = 0; k < cell.parts.size(); ++k) {
         if (ref.part >= 0 && static_cast<int>(k) != ref.part) continue;
         auto& part = cell.parts[k];
+        if (write) // before the write that they read: who orders this behind its readers orders it behind that too
+            for (const auto& r : part.reads)
+                if (!known.knows(r.epoch) && !same(r.epoch, as.epoch)) race(buffer, ref.cell, true, r, false);
         if (part.write.epoch.component < 0) {
-            if (!write) trouble("unwritten", buffer.name_of(ref.cell) + " is read and was never written");
+            if (!write) unwritten(buffer, ref.cell);
         } else if (!known.knows(part.write.epoch)) {
             race(buffer, ref.cell, write, part.write, true);
         } else if (!as.generic && part.write.generic && buffer.owner < 0 &&
@@ -78,8 +82,6 @@ void Cta::touch(const CellRef& ref, bool write, const Access& as, const Clock& k
                     part.write.step->line);
         }
         if (write) {
-            for (const auto& r : part.reads)
-                if (!known.knows(r.epoch) && !same(r.epoch, as.epoch)) race(buffer, ref.cell, true, r, false);
             part.reads.clear();
             part.write = as;
             part.fence = {};
@@ -90,6 +92,27 @@ void Cta::touch(const CellRef& ref, bool write, const Access& as, const Clock& k
     if (write) ++cell.version;
 }
 
+std::string Cta::syncs() const {
+    std::string out;
+    for (const auto& b : named_) out += (out.empty() ? "" : " or ") + std::string("sync(") + b.name + ")";
+    return out;
+}
+
+void Cta::unwritten(const Buffer& buffer, int number) const {
+    const auto& parts = buffer.cells[static_cast<std::size_t>(number)].parts;
+    const auto place = buffer.name_of(number);
+    const auto written =
+        std::count_if(parts.begin(), parts.end(), [](const Part& p) { return p.write.epoch.component >= 0; });
+    if (written == 0) trouble("unwritten", place + " is read and was never written");
+    const auto& last = std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.write.step; })->write;
+    const auto by = syncs();
+    trouble("unwritten",
+            fmt::format("{} is read and was written by {} of {} agents' shares only (`{}`, line {}); missing: {}",
+                        place, written, parts.size(), last.step->text(), last.step->line,
+                        by.empty() ? "a named barrier of theirs and sync" : by),
+            last.step->line);
+}
+
 void Cta::race(const Buffer& buffer, int cell, bool write, const Access& earlier, bool earlier_writes) {
     const auto place = buffer.name_of(cell);
     const auto other = fmt::format("`{}` ({}line {})", earlier.step->text(),
@@ -97,6 +120,7 @@ void Cta::race(const Buffer& buffer, int cell, bool write, const Access& earlier
     const auto now =
         fmt::format("{} {} {}", place, earlier_writes ? "may still be written by" : "may still be read by", other);
     std::string missing;
+    const Barrier* through = nullptr;
     if (earlier.landing) {
         for (const auto& b : barriers_)
             if (b.component == earlier.epoch.component)
@@ -105,7 +129,6 @@ void Cta::race(const Buffer& buffer, int cell, bool write, const Access& earlier
         missing = fmt::format("no wait({}) between them", place);
     } else {
         // The barrier that would order them is the one that this agent passed last and the other arrives at.
-        const Barrier* through = nullptr;
         for (const auto& b : barriers_) {
             const auto& mine = b.passed[static_cast<std::size_t>(current_)];
             if (mine.phase < -1 || b.latest[static_cast<std::size_t>(earlier.agent)].agent < 0) continue;
@@ -120,11 +143,21 @@ void Cta::race(const Buffer& buffer, int cell, bool write, const Access& earlier
                             through->name, through->passed[static_cast<std::size_t>(current_)].phase, self().name,
                             who(earlier.agent), signal.step->line, ended);
         } else {
-            std::string by;
-            for (const auto& b : named_) by += (by.empty() ? "" : " or ") + std::string("sync(") + b.name + ")";
+            const auto by = syncs();
             missing = fmt::format("nothing that {} arrives at after {} is waited for by {}{}", who(earlier.agent),
                                   ended, self().name, by.empty() ? "" : "; missing: " + by);
         }
+    }
+    // Who fills a cell again waits for its readers: neither for what filled it before nor for whatever they share.
+    if (write && (!earlier_writes || (earlier.landing && earlier.agent == current_))) {
+        std::string any;
+        bool passed = false;
+        for (const auto& name : readers_barriers(buffer)) {
+            any += (any.empty() ? "" : " or ") + name;
+            passed = passed || (through && through->name.substr(0, through->name.find('[')) == name);
+        }
+        if (!any.empty() && !passed)
+            missing = fmt::format("no wait for {}, where its readers arrive, before this", any);
     }
     trouble("race", fmt::format("{} of {}: {}; {}", write ? "write" : "read", place, now, missing), earlier.step->line);
 }

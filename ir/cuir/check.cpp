@@ -1,6 +1,8 @@
 // Checks before any run, at the program's own constants. SPDX-License-Identifier: Apache-2.0
+#include "ir/cuir/arch.h"
 #include "ir/cuir/flow.h"
 #include "ir/cuir/launch.h"
+#include "ir/cuir/literals.h"
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -38,35 +40,6 @@ template <class F> void each_expr(const Expr* e, F f) {
     if (!e) return;
     f(*e);
     for (const auto* a : e->args) each_expr(a, f);
-}
-
-// ---- integer literals
-
-/// Arguments of a role and the entries of a channel are numbers of the machine, not of the algorithm.
-bool exempt(const syntax::Node& n) {
-    return n.kind == syntax::Kind::Call && n.items[0]->kind == syntax::Kind::Name &&
-           (n.items[0]->text == "role" || n.items[0]->text == "channel");
-}
-
-void literals(const syntax::Node& n, const Statement& s, std::vector<Finding>& out) {
-    if (exempt(n)) return;
-    if (n.kind == syntax::Kind::Int && (n.integer < 0 || n.integer > 2))
-        out.push_back(
-            at(s, "", fmt::format("the number {} stands outside the constants; give it a name there", n.integer)));
-    for (const auto& i : n.items)
-        if (i) literals(*i, s, out);
-    for (const auto& k : n.keywords) literals(*k.value, s, out);
-}
-
-void literals(const std::vector<Statement>& block, std::vector<Finding>& out) {
-    for (const auto& s : block) {
-        if (s.node && s.kind != Statement::Kind::Def) {
-            for (const auto& i : s.node->items)
-                if (i) literals(*i, s, out);
-            for (const auto& k : s.node->keywords) literals(*k.value, s, out);
-        }
-        literals(s.body, out);
-    }
 }
 
 // ---- a kernel at its own constants
@@ -133,6 +106,31 @@ public:
 private:
     const Statement& head() const { return kernel_.source->head[1]; }
 
+    static bool makes(const Expr& e, Builtin what) {
+        if (e.form == Form::Call) return e.builtin == what;
+        return e.form == Form::Tuple &&
+               std::any_of(e.args.begin(), e.args.end(), [&](const Expr* a) { return makes(*a, what); });
+    }
+
+    /// The prelude's last statement that makes such a thing.
+    const Statement& last_maker(Builtin what) const {
+        const Statement* last = &head();
+        for (const auto& s : kernel_.prelude)
+            if (s.what == Do::Assign && makes(*s.args[0], what)) last = s.source;
+        return *last;
+    }
+
+    /// The statement of the prelude that binds a name.
+    const Statement& maker_of(int slot) const {
+        for (const auto& s : kernel_.prelude) {
+            if (s.what != Do::Assign) continue;
+            if (s.target.slot == slot && s.target.items.empty()) return *s.source;
+            for (const auto& t : s.target.items)
+                if (t.slot == slot) return *s.source;
+        }
+        return head();
+    }
+
     void outputs() {
         std::vector<bool> used(static_cast<std::size_t>(kernel_.slots), false);
         const auto scan = [&](const Block& block) {
@@ -160,11 +158,12 @@ private:
             bytes += std::int64_t{b.cells_below(0)} * b.rows * b.cols * size_in_bytes(b.type);
         if (bytes > kSharedBytes)
             out_.push_back(
-                at(head(), "", fmt::format("needs {} bytes of shared memory; a CTA has {}", bytes, kSharedBytes)));
+                at(last_maker(Builtin::Alloc), "",
+                   fmt::format("with this the CTA needs {} bytes of shared memory; it has {}", bytes, kSharedBytes)));
         if (static_cast<std::int64_t>(cta_.named().size()) > kNamedBarriers)
-            out_.push_back(at(head(), "",
-                              fmt::format("has {} named barriers; a CTA has {} beside number 0", cta_.named().size(),
-                                          kNamedBarriers)));
+            out_.push_back(at(last_maker(Builtin::NamedBarrier), "",
+                              fmt::format("with this the CTA needs {} named barriers; it has {} beside number 0",
+                                          cta_.named().size(), kNamedBarriers)));
     }
 
     std::int64_t value(const Expr* e, std::int64_t otherwise) {
@@ -183,7 +182,9 @@ private:
     void roles() {
         const bool groups =
             std::any_of(kernel_.roles.begin(), kernel_.roles.end(), [](const auto& r) { return r.warpgroups; });
-        std::int64_t pool = 0, single = 0, most = 0;
+        const bool one_size = kernel_.source->attribute("arch") == "sm_80"; // no setmaxnreg
+        std::int64_t pool = 0, single = 0, most = 0, largest = -1;
+        const RoleCode *hungriest = nullptr, *richest = nullptr, *poorest = nullptr;
         for (const auto& r : kernel_.roles) {
             const auto registers = value(r.registers, 0), k = agents(r);
             if (k < 1) out_.push_back(at(*r.source, r.name, "has no agents"));
@@ -192,6 +193,13 @@ private:
                     at(*r.source, r.name, fmt::format("a thread has at most {} registers", kThreadRegisters)));
             if (groups && (registers % 8 != 0 || (registers != 0 && registers < 24)))
                 out_.push_back(at(*r.source, r.name, "beside warpgroups, registers are a multiple of 8, at least 24"));
+            const auto threads = k * kWarp * (r.warpgroups ? 4 : 1);
+            if (threads * registers > largest) {
+                largest = threads * registers;
+                hungriest = &r;
+            }
+            if (r.registers && (!richest || registers > value(richest->registers, 0))) richest = &r;
+            if (r.registers && (!poorest || registers < value(poorest->registers, 0))) poorest = &r;
             if (r.warpgroups) {
                 pool += k * 4 * kWarp * registers;
             } else {
@@ -202,7 +210,13 @@ private:
         // Registers are handed out by warpgroup: warps that stand alone share one.
         pool += (groups ? (single + 3) / 4 * 4 : single) * kWarp * most;
         if (pool > kRegisters)
-            out_.push_back(at(head(), "", fmt::format("needs {} registers; an SM has {}", pool, kRegisters)));
+            out_.push_back(at(*hungriest->source, hungriest->name,
+                              fmt::format("with this the CTA needs {} registers; an SM has {}", pool, kRegisters)));
+        if (one_size && poorest != richest && value(poorest->registers, 0) != value(richest->registers, 0))
+            out_.push_back(at(*poorest->source, poorest->name,
+                              fmt::format("sm_80 gives all threads of a CTA the same registers; this role has {}, {} "
+                                          "has {}. Give all the same, or arch=\"sm_90a\"",
+                                          value(poorest->registers, 0), richest->name, value(richest->registers, 0))));
     }
 
     /// Rows and columns of storage at the program's own constants; nothing where they are not known.
@@ -324,7 +338,7 @@ private:
         const auto count = named ? cta_.named()[i].count : cta_.barriers()[i].count;
         const auto& name = kernel_.names[static_cast<std::size_t>(slot)];
         if (sites.empty()) {
-            out_.push_back(at(head(), "", fmt::format("nobody arrives at {}", name)));
+            out_.push_back(at(maker_of(slot), "", fmt::format("nobody arrives at {}", name)));
             return;
         }
         // Which of several statements a phase meets is not known; each role comes at least once.
@@ -354,7 +368,7 @@ private:
             if (takes) count += agents(role);
         }
         if (count != channel.takers)
-            out_.push_back(at(first ? *first : head(), "",
+            out_.push_back(at(first ? *first : maker_of(slot), "",
                               fmt::format("{} counts {} takers; {} agents take", channel.name, channel.takers, count)));
     }
 
@@ -373,6 +387,8 @@ std::vector<Finding> check(const Program& program) {
     for (const auto& k : code->program->kernels) literals(k.body, out);
     if (!code->findings.empty()) return out;
     for (const auto& kernel : code->kernels) {
+        const auto arch = arch_check(kernel);
+        out.insert(out.end(), arch.begin(), arch.end());
         KernelCheck(*code, kernel, out).run();
         auto flow = follow(*code, kernel);
         out.insert(out.end(), flow.begin(), flow.end());

@@ -153,7 +153,10 @@ private:
 
     // access.cpp and operations.cpp: storage and what is in flight
     void touch(const CellRef& ref, bool write, const Access& as, const Clock& known);
+    [[noreturn]] void unwritten(const Buffer& buffer, int cell) const;
     [[noreturn]] void race(const Buffer& buffer, int cell, bool write, const Access& earlier, bool earlier_writes);
+    std::string syncs() const;                                             ///< "sync(a) or sync(b)": all there are
+    std::vector<std::string> readers_barriers(const Buffer& buffer) const; ///< of other roles, behind their reads
     Access generic_access() const;
     std::vector<CellRef> cells_of(const Value& place, int part = -1) const;
     CellRef one_cell(const Value& place, const char* what) const;
