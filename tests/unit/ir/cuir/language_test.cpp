@@ -1,6 +1,7 @@
 // Single rules of the language, each in a program of its own; and the example of docs/cuir.md.
 // SPDX-License-Identifier: Apache-2.0
 #include "programs.h"
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -183,12 +184,26 @@ TEST(LanguageTest, ATextWithoutLinesIsNumberedAsItPrints) {
     EXPECT_GT(out.findings[0].line, 0);
 }
 
-TEST(LanguageTest, TheExampleOfThePage) {
+std::string the_page() {
     std::ifstream in("docs/cuir.md");
-    const std::string page{std::istreambuf_iterator<char>(in), {}};
-    const auto begin = page.find("```python\n"), end = page.find("```\n", begin);
-    ASSERT_NE(begin, std::string::npos);
-    const auto text = page.substr(begin + 10, end - begin - 10);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The nth block of Python of the page.
+std::string example(const std::string& page, int nth) {
+    std::size_t begin = 0, end = 0;
+    for (; nth >= 0; --nth) {
+        begin = page.find("```python\n", end);
+        if (begin == std::string::npos) return "";
+        begin += std::string("```python\n").size();
+        end = page.find("```\n", begin);
+    }
+    return page.substr(begin, end - begin);
+}
+
+TEST(LanguageTest, TheExampleOfThePage) {
+    const auto page = the_page();
+    const auto text = example(page, 0);
     const auto found = check(parse(text));
     ASSERT_TRUE(found.empty()) << found[0].text();
     Trial trial;
@@ -202,6 +217,36 @@ TEST(LanguageTest, TheExampleOfThePage) {
     ASSERT_EQ(f.size(), 1u);
     EXPECT_EQ(f[0].kind, "race");
     EXPECT_NE(page.find(f[0].text()), std::string::npos) << f[0].text();
+}
+
+Result<std::map<std::string, Memory>> doubled(const cuir::Run& run) {
+    auto out = run.inputs.at("V");
+    for (auto& x : out.values) x *= 2;
+    return std::map<std::string, Memory>{{"Out", out}};
+}
+
+TEST(LanguageTest, TheProducerOfThePage) {
+    const auto page = the_page(), text = example(page, 1);
+    const auto found = check(parse(text));
+    ASSERT_TRUE(found.empty()) << found[0].text();
+    Trial trial;
+    for (const auto& shape : {Shape{1, 14, 2, 2}, Shape{1, 41, 2, 2, 2}, Shape{1, 7}, Shape{1, 0}}) {
+        auto run = small(shape);
+        run.constants = {{"BN", 8}};
+        run.inputs = {{"V", run.inputs.at("V")}};
+        for (const auto& r : schedules(run, {"load", "math"}, 3)) trial.runs.push_back(r);
+    }
+    const auto wrong = verify(parse(text), trial, doubled);
+    EXPECT_TRUE(wrong.empty()) << wrong[0].whole();
+    const auto broken = verify(parse(replace_line(text, "wait(free[s]", 0, "")), trial, doubled);
+    ASSERT_FALSE(broken.empty());
+    EXPECT_TRUE(std::any_of(broken.begin(), broken.end(),
+                            [&](const Finding& f) { return page.find(f.kind + ": " + f.text()) != std::string::npos; }))
+        << broken[0].kind << ": " << broken[0].text();
+    // A stage that is freed before it is read.
+    const auto early =
+        replace_line(replace_line(text, "arrive(free[s])", 0, ""), "wait(filled[s], u)", 0, "arrive(free[s])");
+    EXPECT_FALSE(verify(parse(early), trial, doubled).empty());
 }
 
 } // namespace
