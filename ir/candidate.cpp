@@ -115,7 +115,7 @@ Result<launch::Plan> plan_of(const Specification& specification, const Request& 
 } // namespace
 
 const std::string& candidate_version() {
-    static const std::string version = "rules-2";
+    static const std::string version = "rules-3";
     return version;
 }
 

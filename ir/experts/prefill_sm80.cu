@@ -36,6 +36,8 @@ FN u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); 
 FN int floor_div(int a, int b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a % b < 0) != (b < 0)); } // Python's
 FN int mod(int a, int b) { return b == 0 ? 0 : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0); }
 FN int clamp(int x, int lo, int hi) { return min(max(x, lo), hi); }
+FN int bounded(int x) { return clamp(x, -(1 << 29), 1 << 29); } // what an operand brings to a sum: beyond all lengths, and no overflow
+FN int bounded(i64 x) { return (int)max(min(x, (i64)1 << 29), -((i64)1 << 29)); }
 FN float exp2_fast(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float log2_fast(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float rcp_fast(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
@@ -49,7 +51,7 @@ FN float widen(double x) { return (float)x; }
 FN float widen(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
 FN float widen(f16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
 FN int widen(int x) { return x; }
-FN int widen(i64 x) { return (int)x; }
+FN int widen(i64 x) { return (int)max(min(x, (i64)0x7fffffff), -(i64)0x7fffffff - 1); }
 FN int widen(short x) { return x; }
 FN int widen(signed char x) { return x; }
 FN int widen(unsigned char x) { return x; }

@@ -139,6 +139,7 @@ Expressions::Text Expressions::text(const Node& node, const Where& where) const 
             return {"!" + tight(x, Elem::Bool, where, kUnary), kUnary, Elem::Bool};
         const Elem as = std::max(t.elem, Elem::Int);
         if (node.text == "+") return converted(x, as, where);
+        if (is_data(x)) return {node.text + term(x, as, where, kUnary + 1), kUnary, as};
         return {node.text + tight(x, as, where, kUnary + 1), kUnary, as};
     }
     case Kind::Binary: return binary(node, where);
@@ -188,7 +189,30 @@ Expressions::Text Expressions::binary(const Node& node, const Where& where) cons
     }
     if (op == "/" && where.form != Form::Scalar && a.kind == Kind::Float && a.real == 1.0)
         return {"rcp_fast(" + tight(b, Elem::Real, where, kAny) + ")", kAtom, Elem::Real};
+    if (t.elem == Elem::Int && (is_data(a) || is_data(b))) {
+        const int level = level_of(op);
+        if (op == "*")
+            return {"bounded((i64)" + tight(a, t.elem, where, kUnary) + " * " + tight(b, t.elem, where, level + 1) +
+                        ")",
+                    kAtom, t.elem};
+        return {term(a, t.elem, where, level) + " " + op + " " + term(b, t.elem, where, level + 1), level, t.elem};
+    }
     return infix(a, op, b, t.elem, where);
+}
+
+/// An integer that an operand holds may be any: a window without an end is the largest there is.
+bool Expressions::is_data(const Node& node) const {
+    const Node& x = node.kind == Kind::Subscript ? *node.items[0] : node;
+    if (x.kind != Kind::Name || x.text.size() < 2 || x.text[0] != 'x' ||
+        x.text.find_first_not_of("0123456789", 1) != std::string::npos)
+        return false;
+    const Type t = type(node);
+    return t.elem == Elem::Int && t.elementwise();
+}
+
+std::string Expressions::term(const Node& node, Elem as, const Where& where, int least) const {
+    if (!is_data(node)) return tight(node, as, where, least);
+    return "bounded(" + tight(node, as, where, kAny) + ")";
 }
 
 Expressions::Text Expressions::compare(const Node& node, const Where& where) const {

@@ -59,6 +59,8 @@ private:
     Text index(const syntax::Node& node, const Where& where) const;
     Text converted(const syntax::Node& node, Elem as, const Where& where) const;
     std::string tight(const syntax::Node& node, Elem as, const Where& where, int least) const;
+    bool is_data(const syntax::Node& node) const;
+    std::string term(const syntax::Node& node, Elem as, const Where& where, int least) const;
     Text infix(const syntax::Node& a, const std::string& op, const syntax::Node& b, Elem as, const Where& where) const;
     std::string arguments(const syntax::Node& node, Elem as, const Where& where) const;
 

@@ -22,10 +22,10 @@ constexpr std::array kWords{
     "u64"sv, "threadIdx"sv, "blockIdx"sv, "blockDim"sv, "gridDim"sv, "by_head"sv, "heaviest_first"sv, "FN"sv,
     "MEMBER"sv, "UNROLL"sv, "INF"sv, "LOG2E"sv, "LN2"sv, "ROWS"sv, "COLS"sv, "TILE"sv, "FRAGMENTS"sv, "ROW"sv, "CID"sv,
     "EACH"sv, "EACH_ROW"sv, "EACH_COL"sv, "Rows"sv, "Cols"sv, "Items"sv, "Ranges"sv, "Operand"sv, "Tensor"sv, "Work"sv,
-    "Shared"sv, "SharedColumn"sv, "Fragment"sv, "min"sv, "max"sv, "abs"sv, "clamp"sv, "cdiv"sv, "floor_div"sv, "mod"sv,
-    "sigmoid"sv, "classify"sv, "narrow"sv, "widen"sv, "copy"sv, "copy_async"sv, "wait_copies"sv, "bar_sync"sv, "gemm"sv,
-    "gemm_add"sv, "transposed"sv, "pack"sv, "store"sv, "load"sv, "store_rows"sv, "store_tile"sv, "row_max_of"sv,
-    "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv, "tanh_fast"sv, "fmaxf"sv, "fminf"sv};
+    "Shared"sv, "SharedColumn"sv, "Fragment"sv, "min"sv, "max"sv, "abs"sv, "clamp"sv, "bounded"sv, "cdiv"sv,
+    "floor_div"sv, "mod"sv, "sigmoid"sv, "classify"sv, "narrow"sv, "widen"sv, "copy"sv, "copy_async"sv, "wait_copies"sv,
+    "bar_sync"sv, "gemm"sv, "gemm_add"sv, "transposed"sv, "pack"sv, "store"sv, "load"sv, "store_rows"sv, "store_tile"sv,
+    "row_max_of"sv, "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv, "tanh_fast"sv, "fmaxf"sv, "fminf"sv};
 
 } // namespace
 

@@ -28,6 +28,9 @@ constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
 static int floor_div(int a, int b) { return (int)std::floor((double)a / b); }
 static int mod(int a, int b) { return a - b * floor_div(a, b); }
 static int clamp(int x, int lo, int hi) { return min(max(x, lo), hi); }
+typedef long long i64;
+static int bounded(int x) { return clamp(x, -(1 << 29), 1 << 29); }
+static int bounded(i64 x) { return (int)max(min(x, (i64)1 << 29), -((i64)1 << 29)); }
 static int cdiv(int a, int b) { return (a + b - 1) / b; }
 static float exp2_fast(float x) { return std::exp2(x); }
 static float rcp_fast(float x) { return 1 / x; }
@@ -45,6 +48,7 @@ static const Rows i{2};
 static const Cols j{1};
 static const Pairs x0;
 constexpr float x2 = 0.75f;
+static const int x3 = 2147483647, x4 = -x3 - 1;
 static const float S[8] = {-2.0f, -0.5f, 0.0f, 0.25f, 0.5f, 1.0f, 1.5f, 3.0f}, row_max[2] = {0.5f, -1.0f};
 )cpp";
 
@@ -86,6 +90,8 @@ const std::vector<Case>& cases() {
          [](const Element& e) { return (e.j < 2 ? e.i < 3 : e.i > 3) ? e.s : 2; }},
         {"where(1 < j <= i, where(j == 2, 1.0, S), -S)",
          [](const Element& e) { return 1 < e.j && e.j <= e.i ? e.j == 2 ? 1 : e.s : -e.s; }},
+        {"where((j <= i + x3) & (i - x4 > j) & (j < 2 * x3 + i) & ~(i >= j - x4), S, 1.0)",
+         [](const Element& e) { return e.s; }},
         {"x0[h, clamp(i - j, -1, Sk - 1)] + S",
          [](const Element& e) {
              return 0.25 + static_cast<double>(std::min(std::max(e.i - e.j, std::int64_t{-1}), std::int64_t{5})) + e.s;
@@ -109,7 +115,8 @@ const std::vector<Case>& cases() {
 
 /// The region of the statement that replaces `x = S`.
 std::string region(const std::string& value) {
-    std::string text = test::edited(test::base_program(), "    *, BM", "    x0: f32[Hq, N],\n    x2: f32,\n    *, BM");
+    std::string text = test::edited(test::base_program(), "    *, BM",
+                                    "    x0: f32[Hq, N],\n    x2: f32,\n    x3: i32,\n    x4: i32,\n    *, BM");
     const auto r = test::lowered(test::edited(text, "        x = S\n", "        x = " + value + "\n"));
     EXPECT_TRUE(r) << test::message(r);
     if (!r) return "";

@@ -36,7 +36,7 @@ std::string score(const std::string& value) {
     std::string text =
         edited(base(), "Lse: f32[B, Hq, Sq],\n",
                "Lse: f32[B, Hq, Sq],\n    x0: f32[Hq, N],\n    x1: i32[B, N],\n    x2: f32,\n    x3: bool[N, "
-               "N],\n");
+               "N],\n    x4: i32,\n");
     text = edited(text, "        x = S\n", "        x = " + value + "\n");
     return region(lowered(text), "x = ");
 }
@@ -54,6 +54,10 @@ TEST(RulesTest, ElementwiseExpressions) {
         {"where(x1[b, i] == x1[b, j], S, -inf)", "x1(b, i[ROW(e)]) == x1(b, j[CID(e)]) ? S[e] : -INF"},
         {"where(x3[i, j] | (i < j) & ~(j == 0), S, 0.0)",
          "x3(i[ROW(e)], j[CID(e)]) || (i[ROW(e)] < j[CID(e)] && !(j[CID(e)] == 0)) ? S[e] : 0.0f"},
+        {"where(j <= i + x4, S, -inf)", "j[CID(e)] <= i[ROW(e)] + bounded(x4) ? S[e] : -INF"},
+        {"where(j < 2 * x4 - x1[b, i], S, -inf)",
+         "j[CID(e)] < bounded((i64)2 * x4) - bounded(x1(b, i[ROW(e)])) ? S[e] : -INF"},
+        {"where(i >= -x4, S, -inf)", "i[ROW(e)] >= -bounded(x4) ? S[e] : -INF"},
         {"where((i - j) // 2 % G == 1, S, -inf)", "mod(floor_div(i[ROW(e)] - j[CID(e)], 2), G) == 1 ? S[e] : -INF"},
         {"where(i // 2 % 2 == 1, S, -inf)", "i[ROW(e)] / 2 % 2 == 1 ? S[e] : -INF"},
         {"where(0 <= i - j < BN, S, -inf)", "0 <= i[ROW(e)] - j[CID(e)] && i[ROW(e)] - j[CID(e)] < BN ? S[e] : -INF"},
