@@ -39,7 +39,7 @@ struct Thresholds {
     std::int64_t nodes = 0; ///< of the expressions: what one position costs
     bool ranks = false;     ///< keys are compared with keys
 };
-Thresholds thresholds(const Scalar& scalar, const std::vector<Expr>& in) {
+Thresholds thresholds(const Scalar& scalar, const std::vector<Expr>& in, bool held = true) {
     Thresholds found;
     const auto note = [&](double c) {
         if (std::fabs(c) >= 4 && std::fabs(c) <= 1e15 && std::floor(c) == c)
@@ -49,7 +49,7 @@ Thresholds thresholds(const Scalar& scalar, const std::vector<Expr>& in) {
     const auto visit = [&](auto&& self, Expr e) -> void {
         if (!seen.insert(e).second) return;
         ++found.nodes;
-        if (e->kind == Kind::Arg && e->type == Type::Int) {
+        if (held && e->kind == Kind::Arg && e->type == Type::Int) {
             const Input& x = scalar.inputs[static_cast<std::size_t>(e->number)];
             if (x.fate == Input::Fate::Bound) note(x.value);
         }
@@ -142,6 +142,12 @@ std::optional<std::map<int, std::int64_t>> sizes_near(const Scalar& scalar, cons
                                                       std::int64_t tables, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     return fitted(scalar, Template{w[0], w[1], w[2], w[3], w[4], w[5], w[6]}, std::max(tables, w[4]), random);
+}
+
+std::set<std::int64_t> numbers_of(const Scalar& scalar) {
+    std::vector<Expr> bodies;
+    for (const ScalarOutput& o : scalar.out) bodies.push_back(o.body);
+    return thresholds(scalar, bodies, false).numbers;
 }
 
 bool is_crossed(const Scalar& scalar, Expr e, const std::vector<std::map<int, std::int64_t>>& sizes) {

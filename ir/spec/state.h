@@ -60,6 +60,8 @@ std::optional<std::map<int, std::int64_t>> sizes_near(const Scalar& scalar, cons
                                                       std::int64_t tables, std::uint64_t seed);
 /// A few sizes beyond the numbers that the text writes or holds (`j < 100`), and more heads; at a bounded cost.
 std::vector<std::map<int, std::int64_t>> crossing_sizes(const Scalar& scalar, std::uint64_t seed);
+/// Integers that the text writes, or that its constants are; not those that operands hold. Absolute values, 4 and up.
+std::set<std::int64_t> numbers_of(const Scalar& scalar);
 /// Do the sizes go beyond all such numbers in `e`?
 bool is_crossed(const Scalar& scalar, Expr e, const std::vector<std::map<int, std::int64_t>>& sizes);
 

@@ -1,27 +1,14 @@
-// SPDX-License-Identifier: Apache-2.0
+// What a specification says about a run, by its own evaluator. SPDX-License-Identifier: Apache-2.0
 #include "ir/transfer/reference.h"
 #include "ir/expr/evaluate.h"
-#include "ir/spec/state.h"
 #include "ir/spec/variant.h"
+#include "ir/transfer/draw.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace cubridge::ir::transfer {
-namespace {
 
-using cuir::Memory;
-using cuir::Run;
-
-constexpr std::int64_t kBudget = std::int64_t{1} << 22; // elements of all temporaries of an evaluation
-constexpr std::int64_t kLargeHead = 32;
-
-constexpr std::pair<const char*, int> kSizes[] = {{"B", dims::B},   {"Hq", dims::Hq}, {"Hk", dims::Hk},
-                                                  {"Sq", dims::Sq}, {"Sk", dims::Sk}, {"D", dims::D},
-                                                  {"Dv", dims::Dv}};
-
-/// The parameter that an input of the specification is.
 std::string parameter(const Specification& s, int input) {
     if (input < 3) return std::string(1, "QKV"[input]);
     const auto order = s.order();
@@ -29,7 +16,7 @@ std::string parameter(const Specification& s, int input) {
     return it == order.end() ? "" : "x" + std::to_string(it - order.begin());
 }
 
-std::vector<Argument> arguments_of(const Specification& s, const Run& run) {
+std::vector<Argument> arguments_of(const Specification& s, const cuir::Run& run) {
     std::vector<Argument> out;
     for (int n = 0; n < static_cast<int>(s.inputs().size()); ++n) {
         const auto it = run.inputs.find(parameter(s, n));
@@ -41,6 +28,11 @@ std::vector<Argument> arguments_of(const Specification& s, const Run& run) {
     }
     return out;
 }
+
+namespace {
+
+using cuir::Memory;
+using cuir::Run;
 
 /// A value of the Variant over b, h, i of a run.
 std::vector<double> values(const Specification& s, const Run& run, Expr e, const std::vector<std::int64_t>& shape) {
@@ -118,126 +110,6 @@ Result<std::map<std::string, Memory>> answer(const Specification& s, const Reque
     return out;
 }
 
-std::int64_t constant(const cuir::Program& p, const char* name, std::int64_t otherwise) {
-    const auto node = p.main() ? p.main()->constant(name) : nullptr;
-    return node ? node->integer : otherwise;
-}
-
-/// Inputs of about those sizes that the text itself accepts. A draw that it refuses (an index out of range) is drawn
-/// again with tamer values, and with more room for what values index.
-std::optional<Run> draw(const Specification& s, const std::array<std::int64_t, 7>& wanted, std::uint64_t seed,
-                        bool tame, const std::vector<std::map<int, std::int64_t>>& done) {
-    for (const std::int64_t room : {6, 40, 300}) {
-        const auto sizes = spec::sizes_near(s.scalar(), wanted, room, seed);
-        if (!sizes) continue;
-        const bool again = std::any_of(done.begin(), done.end(), [&](const auto& d) {
-            return std::all_of(d.begin(), d.end(), [&](const auto& x) { return sizes->at(x.first) == x.second; });
-        });
-        if (again) return std::nullopt;
-        for (int attempt = tame ? 1 : 0; attempt < 3; ++attempt) {
-            auto inputs = spec::random_inputs(s.scalar(), *sizes, seed);
-            for (std::size_t k = 3; k < inputs.size() && attempt > 0; ++k) {
-                const Input& x = s.inputs()[k];
-                if (!inputs[k]) continue;
-                if (x.fate == Input::Fate::Bound) inputs[k]->values[0] = x.value;
-                if (attempt > 1 && !is_float(x.dtype))
-                    for (double& v : inputs[k]->values) v = std::fmod(v, 2);
-            }
-            Run run;
-            for (const auto& [name, number] : kSizes) run.sizes[name] = sizes->at(number);
-            for (int k = 0; k < static_cast<int>(inputs.size()); ++k) {
-                const auto name = parameter(s, k);
-                const auto& x = inputs[static_cast<std::size_t>(k)];
-                if (x && !name.empty()) run.inputs[name] = {x->shape, x->values, !is_float(x->dtype)};
-            }
-            if (!s.evaluate(arguments_of(s, run), kBudget)) continue;
-            return run;
-        }
-    }
-    return std::nullopt;
-}
-
-using Wanted = std::array<std::int64_t, 7>; // B, Hk, group, Sq, Sk, D, Dv
-
-/// Tiles have 2 rows an agent and 3 keys.
-constexpr Wanted kShapes[] = {{2, 1, 2, 5, 7, 3, 3},   {1, 2, 1, 10, 4, 3, 3}, {2, 2, 3, 1, 9, 2, 3},
-                              {1, 1, 1, 9, 9, 3, 3},   {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3},
-                              {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
-/// For texts that demand a large head dim: transforms of q and k go element by element.
-constexpr Wanted kFewRows[] = {{1, 1, 1, 2, 4, 3, 3}, {1, 1, 1, 3, 2, 3, 3}};
-
-class Trials {
-public:
-    Trials(const cuir::Program& program, const Specification& specification, std::uint64_t seed)
-        : program_(program), specification_(specification), seed_(seed),
-          agents_(constant(program, "W", constant(program, "WG", 4))),
-          square_(constant(program, "D", 0) == constant(program, "Dv", 0)) {
-        for (const Input& x : specification.inputs()) bound_ = bound_ || x.fate == Input::Fate::Bound;
-    }
-
-    cuir::Trial run() {
-        cuir::Trial out;
-        std::uint64_t n = 0;
-        for (const Wanted& wanted : kShapes) {
-            const auto r = shaped(wanted, n++);
-            if (r && r->sizes.at("D") > kLargeHead) return few();
-            if (!r) continue;
-            for (const auto policy : {Run::Policy::Late, Run::Policy::Early, Run::Policy::Random}) {
-                out.runs.push_back(*r);
-                out.runs.back().policy = policy;
-            }
-        }
-        return out;
-    }
-
-private:
-    cuir::Trial few() {
-        cuir::Trial out;
-        done_.clear();
-        std::uint64_t n = 0;
-        for (const Wanted& wanted : kFewRows)
-            if (auto r = shaped(wanted, n++)) out.runs.push_back(std::move(*r));
-        return out;
-    }
-
-    std::optional<Run> shaped(const Wanted& wanted, std::uint64_t n) {
-        std::optional<Run> out = drawn(wanted, n, false);
-        // numbers that the text divides by, drawn so that no integer holds the quotient
-        if (out && bound_ && out->sizes.at("D") <= kLargeHead) {
-            const auto outcome = cuir::execute(program_, *out);
-            if (!outcome.findings.empty() && outcome.findings[0].kind == "range") out = drawn(wanted, n, true);
-        }
-        if (!out) return out;
-        done_.push_back({});
-        for (const auto& [name, number] : kSizes) done_.back()[number] = out->sizes[name];
-        return out;
-    }
-
-    std::optional<Run> drawn(Wanted wanted, std::uint64_t n, bool tame) const {
-        auto out = draw(specification_, wanted, seed_ * 131 + n, tame, done_);
-        if (out && square_ && out->sizes["D"] != out->sizes["Dv"]) {
-            wanted[5] = wanted[6] = out->sizes["D"];
-            out = draw(specification_, wanted, seed_ * 131 + n, tame, done_);
-        }
-        if (!out || (square_ && out->sizes["D"] != out->sizes["Dv"])) return std::nullopt;
-        out->constants = {{"BM", 2 * agents_},
-                          {"BN", 3},
-                          {"D", out->sizes["D"]},
-                          {"Dv", out->sizes["Dv"]},
-                          {"ST", 1 + static_cast<std::int64_t>(n % 2)}};
-        out->seed = seed_ + n;
-        if (out->sizes["D"] > kLargeHead) out->steps *= 50;
-        return out;
-    }
-
-    const cuir::Program& program_;
-    const Specification& specification_;
-    std::uint64_t seed_;
-    std::int64_t agents_;
-    bool square_, bound_ = false;
-    std::vector<std::map<int, std::int64_t>> done_;
-};
-
 } // namespace
 
 cuir::Reference reference_of(const Specification& specification, const Request& request) {
@@ -248,16 +120,6 @@ cuir::Reference reference_of(const Specification& specification, const Request& 
             return f.error;
         }
     };
-}
-
-Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& specification, std::uint64_t seed) {
-    try {
-        auto out = Trials(program, specification, seed).run();
-        if (out.runs.empty()) return Error{"domain", "no small sizes satisfy what the text demands", {}, ""};
-        return out;
-    } catch (const Failure& f) {
-        return f.error;
-    }
 }
 
 } // namespace cubridge::ir::transfer

@@ -1,0 +1,151 @@
+// Runs of a trial, drawn. SPDX-License-Identifier: Apache-2.0
+#include "ir/transfer/draw.h"
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Run;
+
+constexpr std::int64_t kLargeHead = 32;
+
+std::int64_t constant(const cuir::Program& p, const char* name, std::int64_t otherwise) {
+    const auto node = p.main() ? p.main()->constant(name) : nullptr;
+    return node ? node->integer : otherwise;
+}
+
+/// Integers at which a program may go wrong: about lengths and multiples of its tiles, below 0, far beyond.
+class Edges {
+public:
+    Edges(const std::map<int, std::int64_t>& sizes, std::int64_t rows, std::int64_t keys, std::uint64_t seed)
+        : rows_(sizes.at(dims::Sq)), keys_(sizes.at(dims::Sk)), reach_(std::max(rows_, keys_)), tile_rows_(rows),
+          tile_keys_(keys), random_(seed) {}
+
+    void scalar(double& v) { v = static_cast<double>(number()); }
+
+    /// Positions: in groups of about a tile, in order or not; or each a number of its own.
+    void tensor(std::vector<double>& values) {
+        const auto kind = below(4);
+        std::int64_t left = 0, group = 0;
+        for (double& v : values) {
+            if (kind == 0) {
+                scalar(v);
+                continue;
+            }
+            if (left-- <= 0) {
+                left = below(2 * tile_keys_ + 2);
+                group = kind == 1 ? group + 1 : below(kind == 2 ? 2 : reach_ + 2);
+            }
+            v = static_cast<double>(group);
+        }
+    }
+
+private:
+    std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
+    std::int64_t number() {
+        const std::int64_t near = below(3) - 1;
+        switch (below(8)) {
+        case 0: return rows_ + near;
+        case 1: return keys_ + near;
+        case 2: return near * (reach_ + 2);
+        case 3:
+        case 4: return below(reach_ / tile_rows_ + 1) * tile_rows_ + near;
+        default: return below(reach_ / tile_keys_ + 1) * tile_keys_ + near;
+        }
+    }
+    std::int64_t rows_, keys_, reach_, tile_rows_, tile_keys_;
+    std::mt19937_64 random_;
+};
+
+void at_edges(const Scalar& scalar, std::vector<Argument>& inputs, const std::map<int, std::int64_t>& sizes,
+              std::int64_t tile_rows, const Question& q) {
+    Edges edges(sizes, tile_rows, q.keys, q.seed);
+    for (std::size_t k = 3; k < inputs.size(); ++k) {
+        const Input& x = scalar.inputs[k];
+        if (!inputs[k] || x.dtype == DType::Bool || inputs[k]->values.empty()) continue;
+        if (is_float(x.dtype)) { // no number that the text could not be divided by
+            if (x.fate == Input::Fate::Bound) inputs[k]->values[0] = x.value;
+            continue;
+        }
+        if (!inputs[k]->shape.empty()) {
+            edges.tensor(inputs[k]->values);
+            continue;
+        }
+        edges.scalar(inputs[k]->values[0]);
+        for (const Fact& f : scalar.facts) // what a launch may not give
+            if (f.kind == Fact::Kind::AtLeast && f.left->kind == Kind::Arg && f.left->number == static_cast<int>(k) &&
+                is_const(f.right) && f.right->type == Type::Int)
+                inputs[k]->values[0] = std::max(inputs[k]->values[0], static_cast<double>(f.right->integer));
+    }
+}
+
+/// A draw that the text refuses (an index out of range) is drawn again with tamer values, and with more room for what
+/// values index.
+std::optional<Run> drawn(const cuir::Program& program, const Specification& s, const Question& q, bool tame) {
+    for (const std::int64_t room : {6, 40, 300}) {
+        const auto sizes = spec::sizes_near(s.scalar(), q.wanted, room, q.seed);
+        if (!sizes) continue;
+        for (int attempt = tame ? 1 : 0; attempt < 3; ++attempt) {
+            auto inputs = spec::random_inputs(s.scalar(), *sizes, q.seed);
+            if (attempt == 0 && q.draw == Question::Draw::Edges)
+                at_edges(s.scalar(), inputs, *sizes, q.rows * agents_of(program), q);
+            for (std::size_t k = 3; k < inputs.size() && attempt > 0; ++k) {
+                const Input& x = s.inputs()[k];
+                if (!inputs[k]) continue;
+                if (x.fate == Input::Fate::Bound) inputs[k]->values[0] = x.value;
+                if (attempt > 1 && !is_float(x.dtype))
+                    for (double& v : inputs[k]->values) v = std::fmod(v, 2);
+            }
+            Run run;
+            for (const auto& [name, number] : kSizes) run.sizes[name] = sizes->at(number);
+            for (int k = 0; k < static_cast<int>(inputs.size()); ++k) {
+                const auto name = parameter(s, k);
+                const auto& x = inputs[static_cast<std::size_t>(k)];
+                if (x && !name.empty()) run.inputs[name] = {x->shape, x->values, !is_float(x->dtype)};
+            }
+            if (!s.evaluate(arguments_of(s, run), kBudget)) continue;
+            return run;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Run> fitted(const cuir::Program& program, const Specification& s, Question q, bool tame) {
+    const bool square = constant(program, "D", 0) == constant(program, "Dv", 0);
+    auto out = drawn(program, s, q, tame);
+    if (out && square && out->sizes["D"] != out->sizes["Dv"]) {
+        q.wanted[5] = q.wanted[6] = out->sizes["D"];
+        out = drawn(program, s, q, tame);
+    }
+    if (!out || (square && out->sizes["D"] != out->sizes["Dv"])) return std::nullopt;
+    out->constants = {{"BM", q.rows * agents_of(program)},
+                      {"BN", q.keys},
+                      {"D", out->sizes["D"]},
+                      {"Dv", out->sizes["Dv"]},
+                      {"ST", q.stages}};
+    out->seed = q.seed;
+    if (out->sizes["D"] > kLargeHead) out->steps *= 50;
+    return out;
+}
+
+} // namespace
+
+std::int64_t agents_of(const cuir::Program& p) {
+    return constant(p, "W", constant(p, "WG", 4));
+}
+
+std::optional<Run> run_of(const cuir::Program& program, const Specification& s, const Question& question) {
+    auto out = fitted(program, s, question, false);
+    const bool bound =
+        std::any_of(s.inputs().begin(), s.inputs().end(), [](const Input& x) { return x.fate == Input::Fate::Bound; });
+    // numbers that the text divides by, drawn so that no integer holds the quotient
+    if (out && bound && question.draw == Question::Draw::Usual && out->sizes.at("D") <= kLargeHead) {
+        const auto outcome = cuir::execute(program, *out);
+        if (!outcome.findings.empty() && outcome.findings[0].kind == "range") out = fitted(program, s, question, true);
+    }
+    return out;
+}
+
+} // namespace cubridge::ir::transfer

@@ -1,0 +1,145 @@
+// The runs on which a program is compared with its specification at load. SPDX-License-Identifier: Apache-2.0
+#include "ir/spec/state.h"
+#include "ir/spec/variant.h"
+#include "ir/transfer/draw.h"
+#include "ir/transfer/reference.h"
+#include <algorithm>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Run;
+using Wanted = std::array<std::int64_t, 7>; // B, Hk, group, Sq, Sk, D, Dv
+using Draw = Question::Draw;
+
+/// Tiles have 2 rows an agent and 3 keys.
+constexpr Wanted kShapes[] = {{2, 1, 2, 5, 7, 3, 3},   {1, 2, 1, 10, 4, 3, 3}, {2, 2, 3, 1, 9, 2, 3},
+                              {1, 1, 1, 9, 9, 3, 3},   {1, 2, 2, 17, 3, 3, 2}, {1, 1, 3, 3, 16, 3, 3},
+                              {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
+/// For texts that demand a large head dim: transforms of q and k go element by element.
+constexpr Wanted kFewRows[] = {{1, 1, 1, 2, 4, 3, 3}, {1, 1, 1, 3, 2, 3, 3}};
+constexpr std::int64_t kLargeHead = 32;
+
+/// What decides about keys, at every edge: first rows, last rows and lengths leave every remainder in some tile.
+struct Edge {
+    std::int64_t rows, keys; ///< of one agent; of a tile
+    std::int64_t Sq, Sk;
+};
+constexpr Edge kEdges[] = {{2, 3, 25, 27}, {1, 5, 21, 23}, {1, 5, 22, 11},  {3, 6, 32, 11}, {1, 2, 14, 30},
+                           {2, 9, 26, 38}, {4, 3, 18, 19}, {1, 10, 36, 31}, {1, 4, 13, 13}};
+constexpr std::size_t kMostConstants = 3;
+constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
+
+/// Rows of one agent, such that first rows leave many remainders in tiles of so many keys.
+std::int64_t rows_for(std::int64_t keys, std::int64_t agents) {
+    std::int64_t rows = std::max<std::int64_t>(1, keys / agents);
+    for (std::int64_t r = rows; r < rows + keys && r < 2 * rows + 2; ++r)
+        if (const auto rest = r * agents % keys; rest == 1 || rest == keys - 1) return r;
+    return rows;
+}
+
+class Trials {
+public:
+    Trials(const cuir::Program& program, const Specification& specification, std::uint64_t seed)
+        : program_(program), specification_(specification), seed_(seed) {}
+
+    cuir::Trial run() {
+        for (const Wanted& wanted : kShapes) {
+            const auto r = shaped(small(wanted));
+            if (r && r->sizes.at("D") > kLargeHead) return few();
+            if (!r) continue;
+            for (const auto policy : {Run::Policy::Late, Run::Policy::Early, Run::Policy::Random}) {
+                out_.runs.push_back(*r);
+                out_.runs.back().policy = policy;
+            }
+        }
+        edges();
+        for (const std::int64_t c : constants()) around(c);
+        return std::move(out_);
+    }
+
+private:
+    bool has_mask() const {
+        const Variant* v = specification_.variant();
+        return !v || std::any_of(v->parts.begin(), v->parts.end(), [](const Part& p) { return !is_true(p.keep); });
+    }
+
+    void edges() {
+        if (!has_mask()) return;
+        const bool integers =
+            std::any_of(specification_.inputs().begin() + 3, specification_.inputs().end(), [](const Input& x) {
+                return !is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent;
+            });
+        for (const Edge& e : kEdges)
+            for (int n = 0; n < (integers ? 2 : 1); ++n) ask(e);
+    }
+
+    void ask(const Edge& e) {
+        Question q{{1, 1, 1, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
+        if (auto r = run_of(program_, specification_, q)) {
+            r->steps *= 10;
+            out_.runs.push_back(std::move(*r));
+        }
+    }
+
+    std::vector<std::int64_t> constants() const {
+        std::vector<std::int64_t> all;
+        for (const std::int64_t c : spec::numbers_of(specification_.scalar()))
+            if (c >= kLeastConstant && c <= kMostConstant) all.push_back(c);
+        while (all.size() > kMostConstants) all.erase(all.begin() + static_cast<std::ptrdiff_t>(all.size()) / 2);
+        return all;
+    }
+
+    /// Lengths and tiles that a number of the text stands at the edge of.
+    void around(std::int64_t c) {
+        const std::int64_t agents = agents_of(program_);
+        for (const std::int64_t at : {c - 1, c, c + 1}) { // is a multiple of a tile
+            const std::int64_t keys = at % 3 == 0 ? at / 3 : at % 2 == 0 ? at / 2 : at;
+            const std::int64_t length = at < c ? 2 * c + 1 : at;
+            ask({rows_for(keys, agents), keys, length, length});
+        }
+    }
+
+    cuir::Trial few() {
+        out_.runs.clear();
+        done_.clear();
+        number_ = 0;
+        for (const Wanted& wanted : kFewRows)
+            if (auto r = shaped(small(wanted))) out_.runs.push_back(std::move(*r));
+        return std::move(out_);
+    }
+
+    Question small(const Wanted& wanted) {
+        Question q{wanted, 2, 3, 1, seed_ * 131 + number_, Draw::Usual};
+        q.stages = 1 + static_cast<std::int64_t>(number_++ % 2);
+        return q;
+    }
+
+    /// Nothing where those sizes were asked about before.
+    std::optional<Run> shaped(const Question& q) {
+        auto out = run_of(program_, specification_, q);
+        if (out && std::find(done_.begin(), done_.end(), out->sizes) != done_.end()) return std::nullopt;
+        if (out) done_.push_back(out->sizes);
+        return out;
+    }
+
+    const cuir::Program& program_;
+    const Specification& specification_;
+    std::uint64_t seed_, number_ = 0;
+    cuir::Trial out_;
+    std::vector<std::map<std::string, std::int64_t>> done_;
+};
+
+} // namespace
+
+Result<cuir::Trial> trial_of(const cuir::Program& program, const Specification& specification, std::uint64_t seed) {
+    try {
+        auto out = Trials(program, specification, seed).run();
+        if (out.runs.empty()) return Error{"domain", "no small sizes satisfy what the text demands", {}, ""};
+        return out;
+    } catch (const Failure& f) {
+        return f.error;
+    }
+}
+
+} // namespace cubridge::ir::transfer
