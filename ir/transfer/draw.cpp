@@ -1,5 +1,6 @@
 // Runs of a trial, drawn. SPDX-License-Identifier: Apache-2.0
 #include "ir/transfer/draw.h"
+#include "ir/transfer/writer.h"
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -23,7 +24,9 @@ public:
         : rows_(sizes.at(dims::Sq)), keys_(sizes.at(dims::Sk)), reach_(std::max(rows_, keys_)), tile_rows_(rows),
           tile_keys_(keys), random_(seed) {}
 
-    void scalar(double& v) { v = static_cast<double>(number()); }
+    double scalar() { return static_cast<double>(number()); }
+    /// What positions are compared with.
+    void meets(double v) { met_.push_back(static_cast<std::int64_t>(v)); }
 
     /// Positions: in groups of about a tile, in order or not; or each a number of its own.
     void tensor(std::vector<double>& values) {
@@ -31,31 +34,40 @@ public:
         std::int64_t left = 0, group = 0;
         for (double& v : values) {
             if (kind == 0) {
-                scalar(v);
+                v = scalar();
                 continue;
             }
             if (left-- <= 0) {
-                left = below(2 * tile_keys_ + 2);
-                group = kind == 1 ? group + 1 : below(kind == 2 ? 2 : reach_ + 2);
+                left = below(below(4) == 0 ? reach_ + 1 : 2 * tile_keys_ + 2);
+                group = kind == 1 ? group + 1 : kind == 2 ? one_met() : below(reach_ + 2);
             }
             v = static_cast<double>(group);
         }
+        if (kind > 1 && below(2) == 0) std::reverse(values.begin(), values.end());
     }
 
 private:
     std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
+    std::int64_t one_met() {
+        return met_.empty() || below(4) == 0
+                   ? below(2)
+                   : met_[static_cast<std::size_t>(below(static_cast<std::int64_t>(met_.size())))] + below(3) / 2;
+    }
     std::int64_t number() {
         const std::int64_t near = below(3) - 1;
-        switch (below(8)) {
+        switch (below(10)) {
         case 0: return rows_ + near;
         case 1: return keys_ + near;
         case 2: return near * (reach_ + 2);
-        case 3:
-        case 4: return below(reach_ / tile_rows_ + 1) * tile_rows_ + near;
+        case 3: return below(3);
+        case 4: return below(reach_ / 3 + 1);
+        case 5:
+        case 6: return below(reach_ / tile_rows_ + 1) * tile_rows_ + near;
         default: return below(reach_ / tile_keys_ + 1) * tile_keys_ + near;
         }
     }
     std::int64_t rows_, keys_, reach_, tile_rows_, tile_keys_;
+    std::vector<std::int64_t> met_;
     std::mt19937_64 random_;
 };
 
@@ -69,16 +81,18 @@ void at_edges(const Scalar& scalar, std::vector<Argument>& inputs, const std::ma
             if (x.fate == Input::Fate::Bound) inputs[k]->values[0] = x.value;
             continue;
         }
-        if (!inputs[k]->shape.empty()) {
-            edges.tensor(inputs[k]->values);
-            continue;
-        }
-        edges.scalar(inputs[k]->values[0]);
+        if (!inputs[k]->shape.empty()) continue;
+        auto& v = inputs[k]->values[0];
+        v = edges.scalar();
         for (const Fact& f : scalar.facts) // what a launch may not give
             if (f.kind == Fact::Kind::AtLeast && f.left->kind == Kind::Arg && f.left->number == static_cast<int>(k) &&
                 is_const(f.right) && f.right->type == Type::Int)
-                inputs[k]->values[0] = std::max(inputs[k]->values[0], static_cast<double>(f.right->integer));
+                v = std::max(v, static_cast<double>(f.right->integer));
+        edges.meets(v);
     }
+    for (std::size_t k = 3; k < inputs.size(); ++k)
+        if (inputs[k] && !inputs[k]->shape.empty() && !is_float(inputs[k]->dtype) && inputs[k]->dtype != DType::Bool)
+            edges.tensor(inputs[k]->values);
 }
 
 /// A draw that the text refuses (an index out of range) is drawn again with tamer values, and with more room for what
@@ -130,6 +144,14 @@ std::optional<Run> fitted(const cuir::Program& program, const Specification& s, 
     return out;
 }
 
+bool rounds(const Scalar& scalar) {
+    return std::any_of(scalar.out.begin(), scalar.out.end(), [](const ScalarOutput& o) {
+        return contains(o.body, [](Expr e) {
+            return e->kind == Kind::Cast && e->type == Type::Int && e->args[0]->type >= Type::F32;
+        });
+    });
+}
+
 } // namespace
 
 std::int64_t agents_of(const cuir::Program& p) {
@@ -141,7 +163,8 @@ std::optional<Run> run_of(const cuir::Program& program, const Specification& s, 
     const bool bound =
         std::any_of(s.inputs().begin(), s.inputs().end(), [](const Input& x) { return x.fate == Input::Fate::Bound; });
     // numbers that the text divides by, drawn so that no integer holds the quotient
-    if (out && bound && question.draw == Question::Draw::Usual && out->sizes.at("D") <= kLargeHead) {
+    if (out && bound && (question.draw == Question::Draw::Usual || rounds(s.scalar())) &&
+        out->sizes.at("D") <= kLargeHead) {
         const auto outcome = cuir::execute(program, *out);
         if (!outcome.findings.empty() && outcome.findings[0].kind == "range") out = fitted(program, s, question, true);
     }

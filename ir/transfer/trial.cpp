@@ -25,8 +25,9 @@ struct Edge {
     std::int64_t rows, keys; ///< of one agent; of a tile
     std::int64_t Sq, Sk;
 };
-constexpr Edge kEdges[] = {{2, 3, 25, 27}, {1, 5, 21, 23}, {1, 5, 22, 11},  {3, 6, 32, 11}, {1, 2, 14, 30},
-                           {2, 9, 26, 38}, {4, 3, 18, 19}, {1, 10, 36, 31}, {1, 4, 13, 13}};
+constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 24, 24}, {4, 8, 9, 15},  {1, 5, 22, 11},
+                           {3, 6, 32, 11},  {1, 2, 14, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
+                           {1, 10, 36, 31}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 23, 37}};
 constexpr std::size_t kMostConstants = 3;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
 
@@ -65,17 +66,20 @@ private:
     }
 
     void edges() {
-        if (!has_mask()) return;
         const bool integers =
             std::any_of(specification_.inputs().begin() + 3, specification_.inputs().end(), [](const Input& x) {
                 return !is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent;
             });
+        if (!has_mask()) { // but tiles beyond the last key
+            for (std::size_t n = 0; n < 3; ++n) ask(kEdges[n]);
+            return;
+        }
         for (const Edge& e : kEdges)
-            for (int n = 0; n < (integers ? 2 : 1); ++n) ask(e);
+            for (int n = 0; n < (integers ? 3 : 1); ++n) ask(e, n == 0 ? 2 : 1);
     }
 
-    void ask(const Edge& e) {
-        Question q{{1, 1, 1, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
+    void ask(const Edge& e, std::int64_t requests = 1) {
+        Question q{{requests, 1, 1, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
         if (auto r = run_of(program_, specification_, q)) {
             r->steps *= 10;
             out_.runs.push_back(std::move(*r));
