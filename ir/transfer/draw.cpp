@@ -30,9 +30,13 @@ public:
 
     /// Positions: in groups of about a tile, in order or not; or each a number of its own.
     void tensor(std::vector<double>& values) {
-        const auto kind = below(4);
+        const auto kind = below(5);
         std::int64_t left = 0, group = 0;
         for (double& v : values) {
+            if (kind == 4) { // one group, and what may differ at either end
+                v = static_cast<double>(&v == &values.front() ? below(2) : 1);
+                continue;
+            }
             if (kind == 0) {
                 v = scalar();
                 continue;

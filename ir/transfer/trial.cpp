@@ -66,16 +66,16 @@ private:
     }
 
     void edges() {
-        const bool integers =
-            std::any_of(specification_.inputs().begin() + 3, specification_.inputs().end(), [](const Input& x) {
-                return !is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent;
-            });
+        int draws = 1; // a number takes more of them than the groups of many positions
+        for (const Input& x : specification_.inputs())
+            if (!is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent)
+                draws = std::max(draws, x.rank == 0 ? 5 : 4);
         if (!has_mask()) { // but tiles beyond the last key
             for (std::size_t n = 0; n < 3; ++n) ask(kEdges[n]);
             return;
         }
         for (const Edge& e : kEdges)
-            for (int n = 0; n < (integers ? 3 : 1); ++n) ask(e, n == 0 ? 2 : 1);
+            for (int n = 0; n < draws; ++n) ask(e, 1 + n % 2);
     }
 
     void ask(const Edge& e, std::int64_t requests = 1) {
