@@ -25,9 +25,9 @@ struct Edge {
     std::int64_t rows, keys; ///< of one agent; of a tile
     std::int64_t Sq, Sk;
 };
-constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 24, 24}, {4, 8, 9, 15},  {1, 5, 22, 11},
+constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 29, 29}, {4, 8, 9, 15},  {1, 5, 22, 11},
                            {3, 6, 32, 11},  {1, 2, 14, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
-                           {1, 10, 36, 31}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 23, 37}};
+                           {1, 10, 33, 33}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 23, 37}};
 constexpr std::size_t kMostConstants = 3;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
 
@@ -69,7 +69,7 @@ private:
         int draws = 1; // a number takes more of them than the groups of many positions
         for (const Input& x : specification_.inputs())
             if (!is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent)
-                draws = std::max(draws, x.rank == 0 ? 5 : 4);
+                draws = std::max(draws, x.rank == 0 ? 4 : 3);
         if (!has_mask()) { // but tiles beyond the last key
             for (std::size_t n = 0; n < 3; ++n) ask(kEdges[n]);
             return;
