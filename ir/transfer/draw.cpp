@@ -22,7 +22,7 @@ class Edges {
 public:
     Edges(const std::map<int, std::int64_t>& sizes, std::int64_t rows, std::int64_t keys, std::uint64_t seed)
         : rows_(sizes.at(dims::Sq)), keys_(sizes.at(dims::Sk)), reach_(std::max(rows_, keys_)), tile_rows_(rows),
-          tile_keys_(keys), random_(seed) {}
+          tile_keys_(keys), even_(seed % 2 == 0), random_(seed) {}
 
     double scalar() { return static_cast<double>(number()); }
     /// What positions are compared with.
@@ -35,7 +35,7 @@ public:
             for (double& v : values) v = far++ % 2 != 0 ? static_cast<double>(keys_ + 1 + below(2)) : scalar();
             return;
         }
-        const auto kind = below(5);
+        const auto kind = even_ ? 2 + 2 * below(2) : below(5); // 4 and 2 make whole tiles of one group
         std::int64_t left = 0, group = 0;
         for (double& v : values) {
             if (kind == 4) { // one group, and what may differ at either end
@@ -77,6 +77,7 @@ private:
     }
     std::int64_t rows_, keys_, reach_, tile_rows_, tile_keys_;
     std::vector<std::int64_t> met_;
+    bool even_;
     std::mt19937_64 random_;
 };
 

@@ -26,8 +26,8 @@ struct Edge {
     std::int64_t Sq, Sk;
 };
 constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 29, 29}, {4, 8, 9, 15},  {1, 5, 22, 11},
-                           {3, 6, 32, 11},  {1, 2, 14, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
-                           {1, 10, 33, 33}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 23, 37}};
+                           {3, 6, 32, 11},  {1, 2, 13, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
+                           {1, 10, 33, 33}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 25, 37}};
 constexpr std::size_t kMostConstants = 3;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
 
