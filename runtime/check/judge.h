@@ -19,7 +19,8 @@ struct Judgement {
 /// float16, bfloat16, float32). NaN and infinities must be where the reference has them, -inf as -inf.
 Judgement judge_output(const ir::Array& got, const ir::Array& exact, ir::DType type, std::int64_t reach,
                        const ir::Array* baseline = nullptr);
-/// A log-sum-exp, float32: 1e-5 of the value or of 1, or twice the error of `baseline`, which is in the request's base,
+/// A log-sum-exp, float32: 1e-5 of the value or of 1; with a `baseline`, whose kernel adds scores
+/// in tensor cores, 2e-5, or twice the error of `baseline`, which is in the request's base,
 /// in the neighbourhood. `scale` makes the reference's natural logarithm the request's.
 Judgement judge_lse(const ir::Array& got, const ir::Array& exact, double scale, const ir::Array* baseline = nullptr);
 /// Two float64 computations: `tolerance` relative to the larger of 1 and the row's largest value.
