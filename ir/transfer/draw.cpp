@@ -61,7 +61,7 @@ private:
     std::int64_t one_met() {
         return met_.empty() || below(4) == 0
                    ? below(3) - 1
-                   : met_[static_cast<std::size_t>(below(static_cast<std::int64_t>(met_.size())))] + below(3) / 2;
+                   : met_[static_cast<std::size_t>(below(static_cast<std::int64_t>(met_.size())))] + below(3) - 1;
     }
     std::int64_t number() {
         const std::int64_t near = below(3) - 1;
