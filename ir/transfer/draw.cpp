@@ -36,10 +36,11 @@ public:
             return;
         }
         const auto kind = even_ ? 2 + 2 * below(2) : below(5); // 4 and 2 make whole tiles of one group
+        const bool at_front = below(2) == 0;
         std::int64_t left = 0, group = 0;
         for (double& v : values) {
-            if (kind == 4) { // one group, and what may differ at either end
-                v = static_cast<double>(&v == &values.front() ? below(2) : 1);
+            if (kind == 4) { // one group, and what may differ at an end
+                v = static_cast<double>(&v == (at_front ? &values.front() : &values.back()) ? below(3) - 1 : 1);
                 continue;
             }
             if (kind == 0) {
@@ -59,8 +60,8 @@ private:
     std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
     std::int64_t one_met() {
         return met_.empty() || below(4) == 0
-                   ? below(2)
-                   : met_[static_cast<std::size_t>(below(static_cast<std::int64_t>(met_.size())))] + below(3) / 2;
+                   ? below(3) - 1
+                   : met_[static_cast<std::size_t>(below(static_cast<std::int64_t>(met_.size())))] + below(3) - 1;
     }
     std::int64_t number() {
         const std::int64_t near = below(3) - 1;

@@ -66,10 +66,9 @@ private:
     }
 
     void edges() {
-        int draws = 1; // a number takes more of them than the groups of many positions
+        int draws = 1; // integers take more: their values are edges as well
         for (const Input& x : specification_.inputs())
-            if (!is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent)
-                draws = std::max(draws, x.rank == 0 ? 4 : 3);
+            if (!is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent) draws = 4;
         if (!has_mask()) { // but tiles beyond the last key
             for (std::size_t n = 0; n < 3; ++n) ask(kEdges[n]);
             return;
