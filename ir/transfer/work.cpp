@@ -1,47 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/transfer/work.h"
 #include "ir/mask/mask.h"
+#include "ir/spec/variant/carry.h"
 #include <algorithm>
 
 namespace cubridge::ir::transfer {
 namespace {
 
 using cuir::Statement;
-
-/// Carries expressions into another pool, all at once: children are made before their parents, everything in its old
-/// order, so that normal forms, which sort by it, stay what they are.
-class Copy {
-public:
-    Copy(const ExprPool& from, ExprPool& to) : from_(from), to_(to) {}
-    void operator()(Expr& e) {
-        if (!e) return;
-        places_.push_back(&e);
-        const auto visit = [&](auto&& self, Expr x) -> void {
-            if (!all_.insert(x).second) return;
-            for (const Expr a : x->args) self(self, a);
-        };
-        visit(visit, e);
-    }
-    void run() {
-        std::unordered_map<Expr, Expr> done;
-        for (const Expr x : all_) {
-            ExprNode node = *x;
-            for (Expr& a : node.args) a = done.at(a);
-            if (x->kind == Kind::Table) node.number = to_.add_table(from_.table(x->number));
-            done.emplace(x, to_.intern(std::move(node)));
-        }
-        for (Expr* e : places_) *e = done.at(*e);
-    }
-
-private:
-    struct Before {
-        bool operator()(Expr a, Expr b) const { return a->id < b->id; }
-    };
-    const ExprPool& from_;
-    ExprPool& to_;
-    std::set<Expr, Before> all_;
-    std::vector<Expr*> places_;
-};
 
 void names_of(const std::vector<Statement>& block, std::set<std::string>& out) {
     for (const auto& s : block) {
@@ -62,18 +28,7 @@ void refuse(const std::string& what, const std::string& hint) {
     fail("no_rule", what, {}, hint);
 }
 
-Launch::Launch(const Target& given) : target(given) {
-    Copy copy(*given.variant.pool, pool);
-    v = given.variant;
-    v.pool.reset();
-    for (Expr* e : {&v.out, &v.lse, &v.row_is_empty, &v.row_lse, &v.heads, &v.columns}) copy(*e);
-    for (Part& p : v.parts) {
-        for (Expr* e :
-             {&p.q, &p.k, &p.v, &p.inner, &p.keys, &p.score, &p.keep, &p.gain, &p.weights.value, &p.weights.rest})
-            copy(*e);
-        for (Expr& e : p.weights.extra) copy(e);
-    }
-    copy.run();
+Launch::Launch(const Target& given) : target(given), v(carry(given.variant, false)), pool(*v.pool) {
     head_dim = given.request.head_dim != 0 ? given.request.head_dim : 128;
     head_dim_v = given.request.head_dim_v != 0 ? given.request.head_dim_v : head_dim;
     stores_lse = given.request.lse != Request::Lse::None;

@@ -13,8 +13,8 @@ struct Launch {
     explicit Launch(const Target& given);
 
     const Target& target;
-    ExprPool pool;
-    Variant v;             ///< of `pool`
+    Variant v; ///< in a pool of its own
+    ExprPool& pool;
     cuir::Program program; ///< storage, and kernels in their order
     std::vector<std::string> rules;
     std::set<std::string> names;        ///< taken

@@ -1,97 +1,104 @@
 // Copying a Variant into a new pool. SPDX-License-Identifier: Apache-2.0
 #include "ir/spec/variant/carry.h"
+#include <set>
 #include <unordered_map>
+#include <vector>
 
 namespace cubridge::ir {
 namespace {
 
-class Carrier {
+/// Carries expressions into another pool, all at once: children are made before their parents, everything in its old
+/// order, so that normal forms, which sort by it, stay what they are.
+class Copy {
 public:
-    Carrier(ExprPool& to, const ExprPool& from, bool tail) : to_(to), from_(from), tail_(tail) {}
-
-    Expr operator()(Expr e) {
-        if (e == nullptr) return nullptr;
-        const Expr plain = copy(e);
-        return tail_ ? shifted(plain) : plain;
+    Copy(const ExprPool& from, ExprPool& to) : from_(from), to_(to) {}
+    void operator()(Expr& e) {
+        if (!e) return;
+        places_.push_back(&e);
+        const auto visit = [&](auto&& self, Expr x) -> void {
+            if (!all_.insert(x).second) return;
+            for (const Expr a : x->args) self(self, a);
+        };
+        visit(visit, e);
+    }
+    void run() {
+        std::unordered_map<Expr, Expr> done;
+        for (const Expr x : all_) {
+            ExprNode node = *x;
+            for (Expr& a : node.args) a = done.at(a);
+            if (x->kind == Kind::Table) node.number = to_.add_table(from_.table(x->number));
+            done.emplace(x, to_.intern(std::move(node)));
+        }
+        for (Expr* e : places_) *e = done.at(*e);
     }
 
 private:
-    // Nodes are in normal form already; children come before parents, so that depth is no stack.
-    Expr copy(Expr e) {
-        if (const auto it = done_.find(e); it != done_.end()) return it->second;
-        ExprNode node = *e;
-        for (Expr& a : node.args) a = copy(a);
-        node.free = 0;
-        node.height = node.depth = 0;
-        if (e->kind == Kind::Table) {
-            const auto [it, fresh] = tables_.try_emplace(e->number, 0);
-            if (fresh) it->second = to_.add_table(from_.table(e->number));
-            node.number = it->second;
-        }
-        return done_[e] = to_.intern(std::move(node));
-    }
+    struct Before {
+        bool operator()(Expr a, Expr b) const { return a->id < b->id; }
+    };
+    const ExprPool& from_;
+    ExprPool& to_;
+    std::set<Expr, Before> all_;
+    std::vector<Expr*> places_;
+};
 
-    Expr shifted(Expr e) {
-        const Expr Sq = to_.dim(dims::Sq), Sk = to_.dim(dims::Sk), i = to_.index(axis::i);
-        const Expr row = to_.add(i, to_.sub(Sk, Sq));
-        // Loads of q, of scores and of parts' outputs keep the kernel's own row.
-        const Expr text = to_.rewrite(e, [&](Expr x) {
-            if (x->kind == Kind::Dim && x->number == dims::Sq) return Sk;
-            return x;
-        });
+/// Every expression of a Variant.
+template <class F> void each(Variant& v, F f) {
+    for (Part& p : v.parts) {
+        for (Expr* e :
+             {&p.q, &p.k, &p.v, &p.inner, &p.keys, &p.score, &p.keep, &p.weights.value, &p.weights.rest, &p.gain})
+            f(*e);
+        for (Expr& e : p.weights.extra) f(e);
+    }
+    for (Expr* e : {&v.out, &v.heads, &v.columns, &v.lse, &v.row_is_empty, &v.row_lse}) f(*e);
+    for (Fact& fact : v.facts) f(fact.left), f(fact.right);
+}
+
+/// The text's rows of a kernel that has the last ones.
+class Tail {
+public:
+    explicit Tail(ExprPool& pool)
+        : pool_(pool), Sk_(pool.dim(dims::Sk)), ahead_(pool.sub(Sk_, pool.dim(dims::Sq))),
+          row_(pool.add(pool.index(axis::i), ahead_)) {}
+
+    void shift(Expr& e) {
+        if (!e) return;
+        const Expr text =
+            pool_.rewrite(e, [&](Expr x) { return x->kind == Kind::Dim && x->number == dims::Sq ? Sk_ : x; });
         std::vector<Expr> map(axis::Count, nullptr);
-        map[axis::i] = row;
-        const Expr moved = to_.substitute(text, map);
-        return to_.rewrite(moved, [&](Expr x) {
+        map[axis::i] = row_;
+        // Loads of q, of scores and of parts' outputs keep the kernel's own row.
+        e = pool_.rewrite(pool_.substitute(text, map), [&](Expr x) {
             const bool own = x->kind == Kind::Load && (x->number == 0 || x->number >= kScore) && x->args.size() > 2;
             if (!own) return x;
             auto args = x->args;
-            args[2] = to_.sub(args[2], to_.sub(Sk, Sq));
-            return to_.with_args(x, std::move(args));
+            args[2] = pool_.sub(args[2], ahead_);
+            return pool_.with_args(x, std::move(args));
         });
     }
+    /// Rows before the text's first keep no key.
+    void hide(Part& p) {
+        p.keep = pool_.logical_and(p.keep, pool_.apply(Op::Le, pool_.integer(0), row_));
+        if (p.empty == Part::Empty::Never) p.empty = Part::Empty::Zero;
+    }
 
-    ExprPool& to_;
-    const ExprPool& from_;
-    const bool tail_;
-    std::unordered_map<Expr, Expr> done_;
-    std::unordered_map<int, int> tables_;
+private:
+    ExprPool& pool_;
+    const Expr Sk_, ahead_, row_;
 };
 
 } // namespace
 
 Variant carry(const Variant& v, bool tail) {
-    Variant out;
+    Variant out = v;
     out.pool = std::make_shared<ExprPool>();
-    Carrier to(*out.pool, *v.pool, tail);
-    for (const Part& p : v.parts) {
-        Part q = p;
-        for (Expr* e :
-             {&q.q, &q.k, &q.v, &q.inner, &q.keys, &q.score, &q.keep, &q.weights.value, &q.weights.rest, &q.gain})
-            *e = to(*e);
-        for (Expr& e : q.weights.extra) e = to(e);
-        if (tail) {
-            ExprPool& pool = *out.pool;
-            const Expr row = pool.add(pool.index(axis::i), pool.sub(pool.dim(dims::Sk), pool.dim(dims::Sq)));
-            q.keep = pool.logical_and(q.keep, pool.apply(Op::Le, pool.integer(0), row));
-            if (q.empty == Part::Empty::Never) q.empty = Part::Empty::Zero;
-        }
-        out.parts.push_back(std::move(q));
-    }
-    out.out = to(v.out);
-    out.heads = to(v.heads);
-    out.columns = to(v.columns);
-    out.lse = to(v.lse);
-    out.order = v.order;
-    out.text = v.text;
-    out.row_is_empty = to(v.row_is_empty);
-    out.row_lse = to(v.row_lse);
-    for (const Fact& f : v.facts) {
-        Fact g = f;
-        g.left = to(f.left);
-        g.right = to(f.right);
-        out.facts.push_back(std::move(g));
-    }
+    Copy copy(*v.pool, *out.pool);
+    each(out, [&](Expr& e) { copy(e); });
+    copy.run();
+    if (!tail) return out;
+    Tail rows(*out.pool);
+    each(out, [&](Expr& e) { rows.shift(e); });
+    for (Part& p : out.parts) rows.hide(p);
     return out;
 }
 
