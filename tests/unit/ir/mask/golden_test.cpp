@@ -2,6 +2,7 @@
 // beside the fewest possible. CUBRIDGE_SPECIFICATIONS as in spec/variant_test.cpp. SPDX-License-Identifier: Apache-2.0
 #include "ir/expr/evaluate.h"
 #include "ir/mask/mask.h"
+#include "tests/unit/ir/spec/visible.h"
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -14,57 +15,12 @@ namespace {
 namespace fs = std::filesystem;
 using namespace cubridge::ir;
 using namespace cubridge::ir::mask;
+using namespace cubridge::ir::test;
 
 // Rows and keys, and the size of a tile, at which tiles are counted.
 constexpr std::int64_t kSize = 96, kTile = 8, kBatch = 2, kHeads = 2;
 // name | form | visited/fewest masked/fewest. CUBRIDGE_WRITE_GOLDEN=1 writes it anew.
 const fs::path kExpected = "tests/unit/ir/mask/golden_table.txt";
-
-std::string read(const fs::path& p) {
-    std::ifstream f(p, std::ios::binary);
-    std::stringstream s;
-    s << f.rdbuf();
-    return s.str();
-}
-
-fs::path specifications() {
-    if (const char* e = std::getenv("CUBRIDGE_SPECIFICATIONS")) return e;
-    return "../shared/specs";
-}
-
-std::vector<std::string> words(const std::string& line) {
-    std::istringstream in(line);
-    std::vector<std::string> out;
-    for (std::string w; in >> w;) out.push_back(w);
-    return out;
-}
-
-// The golden files' second line holds options of the command.
-ParseOptions options_of(const std::vector<std::string>& args, Source& s) {
-    ParseOptions o;
-    o.certify = false;
-    for (std::size_t k = 0; k + 1 < args.size(); k += 2) {
-        const std::string &what = args[k], &v = args[k + 1];
-        const auto eq = v.find('=');
-        Setting x;
-        if (what == "--heads") o.heads = std::stoi(v);
-        if (what == "--set") {
-            x.value = std::stod(v.substr(eq + 1));
-        } else if (what == "--absent") {
-            x.kind = Setting::Kind::Absent;
-        } else if (what == "--arg") {
-            x.kind = Setting::Kind::Operand;
-            const auto open = v.find('['), close = v.find(']');
-            x.dtype = dtype_from_short(v.substr(eq + 1, open - eq - 1));
-            const std::string axes = v.substr(open + 1, close - open - 1);
-            x.rank = axes.empty() ? 0 : 1 + static_cast<int>(std::count(axes.begin(), axes.end(), ','));
-        } else {
-            continue;
-        }
-        s.settings[v.substr(0, eq)] = x;
-    }
-    return o;
-}
 
 // Documents of 24 tokens (0, 10, 20, 30) for what is indexed by position; lengths and offsets that rise for the rest;
 // scalars are 10. `free` is the extent of axes that nothing else says.
@@ -174,14 +130,10 @@ TEST(MaskGoldenTest, VisibleSpecifications) {
     for (const fs::path& file : files) {
         const std::string all = read(file);
         const auto first = all.find('\n'), second = all.find('\n', first + 1);
-        std::string path = all.substr(2, first - 2);
-        Source s;
-        if (const auto colon = path.find(".py:"); colon != std::string::npos) {
-            s.function = path.substr(colon + 4);
-            path.resize(colon + 3);
-        }
-        s.text = read(specifications() / path);
-        const ParseOptions o = options_of(words(all.substr(first + 2, second - first - 2)), s);
+        const std::string path = all.substr(2, first - 2);
+        Source s = source_of(specifications(), path);
+        ParseOptions o = apply_options(words(all.substr(first + 2, second - first - 2)), s);
+        o.certify = false;
         const auto r = Specification::parse(s, o);
         ASSERT_TRUE(r) << file;
         const Variant* v = (*r)->variant();

@@ -2,7 +2,7 @@
 // misses. CUBRIDGE_SPECIFICATIONS names the folder of the specifications; without it and without ../shared/specs the
 // golden texts are compared with the respellings only, and the test says so. CUBRIDGE_WRITE_GOLDEN=1 writes them anew:
 // a change of one is a change of the format. SPDX-License-Identifier: Apache-2.0
-#include "cubridge/ir/specification.h"
+#include "tests/unit/ir/spec/visible.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,67 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace cubridge::ir;
+using namespace cubridge::ir::test;
 
 const fs::path kCorpus = "tests/corpus";
-
-std::string read(const fs::path& p) {
-    std::ifstream f(p, std::ios::binary);
-    std::stringstream s;
-    s << f.rdbuf();
-    return s.str();
-}
-
-fs::path specifications() {
-    if (const char* e = std::getenv("CUBRIDGE_SPECIFICATIONS")) return e;
-    return "../shared/specs";
-}
-
-// The options of the command line that say something about the text.
-ParseOptions apply(const std::vector<std::string>& args, Source& s) {
-    ParseOptions o;
-    for (std::size_t k = 0; k + 1 < args.size(); k += 2) {
-        const std::string &what = args[k], &v = args[k + 1];
-        const auto eq = v.find('=');
-        const std::string name = v.substr(0, eq);
-        Setting x;
-        if (what == "--set") {
-            x.kind = Setting::Kind::Constant;
-            x.value = std::stod(v.substr(eq + 1));
-        } else if (what == "--absent") {
-            x.kind = Setting::Kind::Absent;
-        } else if (what == "--arg") {
-            x.kind = Setting::Kind::Operand;
-            const auto open = v.find('['), close = v.find(']');
-            x.dtype = dtype_from_short(v.substr(eq + 1, open - eq - 1));
-            const std::string axes = v.substr(open + 1, close - open - 1);
-            x.rank = axes.empty() ? 0 : 1 + static_cast<int>(std::count(axes.begin(), axes.end(), ','));
-        } else {
-            if (what == "--heads") o.heads = std::stoi(v);
-            continue;
-        }
-        s.settings[name] = x;
-    }
-    return o;
-}
-
-// "path.py" or "path.py:function", below `folder`.
-Source source_of(const fs::path& folder, std::string path) {
-    Source s;
-    const auto colon = path.find(".py:");
-    if (colon != std::string::npos) {
-        s.function = path.substr(colon + 4);
-        path.resize(colon + 3);
-    }
-    s.text = read(folder / path);
-    return s;
-}
-
-std::vector<std::string> words(const std::string& line) {
-    std::istringstream in(line);
-    std::vector<std::string> out;
-    for (std::string w; in >> w;) out.push_back(w);
-    return out;
-}
 
 struct Golden {
     fs::path file;
@@ -140,7 +82,7 @@ TEST(VariantTest, GoldenTexts) {
     for (const Golden& g : goldens()) {
         if (!there) continue;
         Source s = source_of(folder, g.specification);
-        const ParseOptions o = apply(g.args, s);
+        const ParseOptions o = apply_options(g.args, s);
         const std::string text = subject(s, o);
         if (write) {
             std::ofstream f(g.file, std::ios::binary);
@@ -186,7 +128,7 @@ TEST(VariantTest, NearMissesDiffer) {
         if (file.empty()) continue;
         Source s = source_of(kCorpus / "near", file + ":" + field(line, "function"));
         const auto args = list(line, "args");
-        const ParseOptions o = apply(args, s);
+        const ParseOptions o = apply_options(args, s);
         const auto r = Specification::parse(s, o);
         ++count;
         if (!r) {
@@ -198,7 +140,7 @@ TEST(VariantTest, NearMissesDiffer) {
         EXPECT_NE((*r)->subject(), golden_of(original)) << file << ": " << field(line, "differs");
         if (!there) continue;
         Source same = source_of(folder, original);
-        const ParseOptions p = apply(args, same);
+        const ParseOptions p = apply_options(args, same);
         if (std::all_of(same.settings.begin(), same.settings.end(),
                         [&](const auto& x) { return same.text.find(x.first) != std::string::npos; })) {
             EXPECT_NE((*r)->subject(), subject(same, p)) << file << ": " << field(line, "differs");

@@ -5,27 +5,14 @@
 #include "ir/lower/lower.h"
 #include "ir/spec/scalar.h"
 #include "ir/transfer/transfer.h"
+#include "tests/unit/ir/spec/visible.h"
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 namespace cubridge::ir::transfer::test {
 
 namespace fs = std::filesystem;
-
-inline std::string read_file(const fs::path& p) {
-    std::ifstream f(p, std::ios::binary);
-    std::stringstream s;
-    s << f.rdbuf();
-    return s.str();
-}
-
-inline fs::path specifications() {
-    if (const char* e = std::getenv("CUBRIDGE_SPECIFICATIONS")) return e;
-    return "../shared/specs";
-}
+using ir::test::read;
+using ir::test::specifications;
 
 /// One specification with one set of options, as tests/corpus/golden lists them.
 struct Case {
@@ -35,54 +22,23 @@ struct Case {
     Request request;
 };
 
-inline std::vector<std::string> words(const std::string& line) {
-    std::istringstream in(line);
-    std::vector<std::string> out;
-    for (std::string w; in >> w;) out.push_back(w);
-    return out;
-}
-
 inline Case read_case(const fs::path& golden) {
     Case c;
     c.name = golden.stem().string();
-    std::istringstream in(read_file(golden));
+    std::istringstream in(read(golden));
     std::string path, options;
     std::getline(in, path);
     std::getline(in, options);
-    path = path.substr(2);
-    if (const auto colon = path.find(".py:"); colon != std::string::npos) {
-        c.source.function = path.substr(colon + 4);
-        path.resize(colon + 3);
-    }
-    c.source.text = read_file(specifications() / path);
+    c.source = ir::test::source_of(specifications(), path.substr(2));
     c.request.head_dim = c.request.head_dim_v = 128;
     c.request.arch = "sm_90a";
-    const auto args = words(options.substr(1));
-    for (std::size_t k = 0; k + 1 < args.size(); k += 2) {
-        const std::string &what = args[k], &v = args[k + 1];
-        const auto eq = v.find('=');
-        Setting x;
-        if (what == "--set") {
-            x.kind = Setting::Kind::Constant;
-            x.value = std::stod(v.substr(eq + 1));
-        } else if (what == "--absent") {
-            x.kind = Setting::Kind::Absent;
-        } else if (what == "--arg") {
-            x.kind = Setting::Kind::Operand;
-            const auto open = v.find('['), close = v.find(']');
-            x.dtype = dtype_from_short(v.substr(eq + 1, open - eq - 1));
-            const std::string axes = v.substr(open + 1, close - open - 1);
-            x.rank = axes.empty() ? 0 : 1 + static_cast<int>(std::count(axes.begin(), axes.end(), ','));
-        } else {
-            if (what == "--heads") c.options.heads = std::stoi(v);
-            if (what == "--head-dim") {
-                c.request.head_dim = std::stoi(v);
-                c.request.head_dim_v = std::stoi(v.substr(v.find(':') + 1));
-            }
-            continue;
+    const auto args = ir::test::words(options.substr(1));
+    c.options = ir::test::apply_options(args, c.source);
+    for (std::size_t k = 0; k + 1 < args.size(); k += 2)
+        if (args[k] == "--head-dim") {
+            c.request.head_dim = std::stoi(args[k + 1]);
+            c.request.head_dim_v = std::stoi(args[k + 1].substr(args[k + 1].find(':') + 1));
         }
-        c.source.settings[v.substr(0, eq)] = x;
-    }
     return c;
 }
 
@@ -102,7 +58,7 @@ inline cuir::Program expert() {
 
 /// A program of the corpus in its place.
 inline cuir::Program expert(const fs::path& file) {
-    return *cuir::read(read_file(file));
+    return *cuir::read(read(file));
 }
 
 /// Operands as the text's inputs give them.

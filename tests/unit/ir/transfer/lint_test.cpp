@@ -33,7 +33,7 @@ TEST(TransferLintTest, StringsAreStatements) {
     int files = 0;
     for (const auto& e : fs::directory_iterator("ir/transfer")) {
         ++files;
-        for (const auto& s : literals(read_file(e.path()))) {
+        for (const auto& s : literals(read(e.path()))) {
             EXPECT_EQ(s.find("\\n"), std::string::npos) << e.path() << ": " << s;
             EXPECT_LT(s.size(), 110u) << e.path() << ": " << s;
             for (const char* name :

@@ -34,7 +34,7 @@ TEST(TransferTest, GoldenPrograms) {
             std::ofstream f(file, std::ios::binary);
             f << text;
         } else {
-            EXPECT_EQ(read_file(file), text) << file;
+            EXPECT_EQ(read(file), text) << file;
         }
         (text.find("@kernel") != std::string::npos ? programs : refused) += 1;
     }
