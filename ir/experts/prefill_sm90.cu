@@ -76,18 +76,21 @@ template <class T, int H, int C, int... N> struct Shared : Cells<T, H, C, N...> 
 template <class T, int H, int C> struct Transposed { Cell<T, H, C> of; };
 template <class T, int H, int C> FN Transposed<T, H, C> transposed(const Cell<T, H, C>& x) { return {x}; }
 
-// ---- Movement by the copy engine. Coordinates are such that rows at and beyond `limit` are out of bounds (docs/kernel-abi.md).
-struct Box : Slice { const cb_map* map; int most, b, h; };
+// ---- Movement by the copy engine. A map has two dims with the stride of a row: coordinates kFar - n + r and n lead to row r,
+// and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim).
+constexpr int kFar = 1 << 30;
+struct Box : Slice { const cb_map* map; int h, y; }; // y: of row 0
 struct Mapped : Tensor {
-    const cb_map& map; const int most;
-    MEMBER Mapped(const cb_tensor& tensor, const cb_map& m, int rows, int first_head) : Tensor(tensor, first_head), map(m), most(rows) {}
-    MEMBER Box rows(int b, int h, int first, int end) const { return {Tensor::rows(b, h, first, end), &map, max(most, 1), b, h - h0}; }
+    const cb_map& map; const int of_rows, of_heads; // what a request adds to either coordinate
+    MEMBER Mapped(const cb_args& args, int which, const cb_tensor& tensor, int first_head)
+        : Tensor(tensor, first_head), map(args.map[which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
+    MEMBER Box rows(int b, int h, int first, int end) const { return {Tensor::rows(b, h, first, end), &map, h - h0 + b * of_heads, b * of_rows}; }
 };
 template <class T, int H, int C> FN void load_box(u32 to, const Box& from, int first, int limit, Barrier full) {
     const int n = max(min(from.end, limit), 0);
     UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
         asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(from.most - n + first), "r"(from.h), "r"(n), "r"(from.b) : "memory");
+                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(kFar - n + first), "r"(from.h), "r"(from.y + n), "r"(kFar) : "memory");
 }
 template <class T, int H, int C> FN void copy_async(const Cell<T, H, C>& to, const Box& from, int limit, Barrier full) {
     if (lane_id() == 0) {
@@ -108,7 +111,7 @@ template <class T, int H, int C> FN void copy_async(const Box& to, int limit, co
         const int n = max(min(to.end, limit), 0);
         UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
             asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
-                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(to.most - n + to.first), "r"(to.h), "r"(n), "r"(to.b) : "memory");
+                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(kFar - n + to.first), "r"(to.h), "r"(to.y + n), "r"(kFar) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
     __syncwarp();
@@ -332,13 +335,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
     const int warp = same(threadIdx.x / 32), warpgroup = warp / 4;
     int b = 0, h = 0, m = 0, Sq = args.max_q, Sk = args.max_kv;
 //|     Q: elem[B, Hq, Sq, D],
-    const Mapped Q(args.q, args.map[0], args.max_q, args.head_begin);
+    const Mapped Q(args, 0, args.q, args.head_begin);
 //|     K: elem[B, Hk, Sk, D],
-    const Mapped K(args.k, args.map[1], args.max_kv, args.head_begin / (Hq / Hk));
+    const Mapped K(args, 1, args.k, args.head_begin / (Hq / Hk));
 //|     V: elem[B, Hk, Sk, Dv],
-    const Mapped V(args.v, args.map[2], args.max_kv, args.head_begin / (Hq / Hk));
+    const Mapped V(args, 2, args.v, args.head_begin / (Hq / Hk));
 //|     Out: elem[B, Hq, Sq, Dv],
-    const Mapped Out(args.o, args.map[3], args.max_q, args.head_begin);
+    const Mapped Out(args, 3, args.o, args.head_begin);
 //|     Lse: f32[B, Hq, Sq],
     const Tensor Lse(args.lse, args.head_begin);
 //|     ticket: counter,
