@@ -95,7 +95,8 @@ def table(rows, suite, impls):
     impls = [i for i in impls if any(i in g for g in grouped.values())]
     if not grouped:
         return []
-    lines = ["", f"### {suite}", "", "| variant | type | S | heads | D | " + " | ".join(NAMES[i] for i in impls) + " | µs | faster than the fastest by | error |",
+    heads = " | ".join(NAMES[i] for i in impls)
+    lines = ["", f"### {suite}", "", f"| variant | type | S | heads | D | {heads} | µs | faster than the fastest by | error |",
              "| --- | --- | --- | --- | --- |" + " --- |" * (len(impls) + 3)]
     for key, of in sorted(grouped.items(), key=lambda item: (list(VARIANTS).index(item[0][1]), item[0][2:])):
         _, variant, dtype, S, _, Hq, Hk, D, Dv = key
@@ -112,7 +113,8 @@ def first_call_table(rows):
     grouped = by_case([r for r in rows if r["suite"] == "first-call"])
     if not grouped:
         return []
-    lines = ["", "### first call, ms", "", "| variant | CuBridge | FlexAttention | of these its BlockMask | ours over theirs | other length: CuBridge | FlexAttention |",
+    lines = ["", "### first call, ms", "",
+             "| variant | CuBridge | FlexAttention | of these its BlockMask | ours over theirs | other length: CuBridge | FlexAttention |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for key, of in grouped.items():
         us, flex = of.get("cubridge"), of.get("flex")

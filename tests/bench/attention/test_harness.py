@@ -13,6 +13,7 @@ try:
     from torch.overrides import TorchFunctionMode
 except ImportError:
     torch, TorchFunctionMode = None, object
+SPECS = os.environ.get("CUBRIDGE_SPECS", os.path.join(measure.HERE, "../../../../shared/specs"))
 
 
 class OnCpu(TorchFunctionMode):
@@ -94,12 +95,11 @@ class Harness(unittest.TestCase):
     def run_shard(self, *options, seconds=60, shard="test"):
         text = io.StringIO()
         with contextlib.redirect_stdout(text), mock.patch.object(measure, "BEGIN", time.monotonic()):
-            status = measure.main([shard, "--out", self.out, "--specs", os.environ.get("CUBRIDGE_SPECS", os.path.join(measure.HERE, "../../../../shared/specs")),
-                                   "--seconds", str(seconds), "--commit", "c0ffee", *options])
+            status = measure.main([shard, "--out", self.out, "--specs", SPECS, "--seconds", str(seconds), "--commit", "c0ffee", *options])
         return status, results.load(self.out), text.getvalue()
 
     def test_rows(self):
-        only = "prefix_of,window_sinks" if not os.path.isdir(os.path.join(measure.HERE, "../../../../shared/specs")) else ""
+        only = "prefix_of,window_sinks" if not os.path.isdir(SPECS) else ""
         status, record, text = self.run_shard("--only", only) if only else self.run_shard()
         self.assertEqual(status, 0, text)
         rows = {(r["variant"], r["impl"]): r for r in record["rows"]}
