@@ -149,7 +149,13 @@ private:
         Occurrence first = lifted(found[0], b);
         const Statement* s = &(*block(b).body)[first.at];
         const bool direct = found[0].block == b;
-        if (direct && found[0].write) return declare(name, *s, variable);
+        if (direct && found[0].write) return declare(name, *s, variable, found);
+        std::vector<std::vector<Occurrence>> apart;
+        if (in_parts(found, apart)) {
+            for (auto part = apart.rbegin(); part != apart.rend(); ++part)
+                declare(name, (*block(common(*part)).body)[(*part)[0].at], variable, *part);
+            return;
+        }
         const auto& body = *block(b).body;
         const bool sure = !direct && s->kind == K::If && first.at + 1 < body.size() &&
                           body[first.at + 1].kind == K::Else && always_assigns(s->body, name) &&
@@ -170,12 +176,29 @@ private:
         fail("no_rule", "`" + name + "` is read before it is assigned");
     }
 
-    void declare(const std::string& name, const Statement& s, Variable& variable) {
+    /// Whether a name's uses fall into blocks, each of which assigns it first: then each declares its own.
+    bool in_parts(const std::vector<Occurrence>& found, std::vector<std::vector<Occurrence>>& out) const {
+        const int b = common(found);
+        if (found[0].block == b) {
+            out.push_back(found);
+            return found[0].write;
+        }
+        std::map<std::size_t, std::vector<Occurrence>> parts;
+        for (const auto& o : found) {
+            if (o.block == b) return false;
+            parts[lifted(o, b).at].push_back(o);
+        }
+        return std::all_of(parts.begin(), parts.end(), [&](const auto& p) { return in_parts(p.second, out); });
+    }
+
+    void declare(const std::string& name, const Statement& s, Variable& variable,
+                 const std::vector<Occurrence>& found) {
         variable.first = order_.at(&s);
+        const auto writes = std::count_if(found.begin(), found.end(), [](const auto& o) { return o.write; });
         for (auto& r : analysis_.facts[&s].results)
             if (r.name == name) {
                 r.declares = true;
-                r.constant = variable.writes == 1;
+                r.constant = writes == 1;
             }
     }
 
@@ -183,7 +206,7 @@ private:
         for (const auto& o : found) {
             if (o.counter) {
                 const Statement& s = (*block(o.block).body)[o.at];
-                for (auto& r : analysis_.facts[&s].results) r.declares = true;
+                for (auto& r : analysis_.facts[&s].results) r.declares = r.declares || r.name == name;
                 continue;
             }
             bool inside = false;
@@ -256,7 +279,30 @@ std::vector<NodePtr> read_by(const Statement& s) {
 }
 
 bool counts(const Statement& s) {
-    return s.kind == K::For && (callee(*s.node->items[1]) == "range" || callee(*s.node->items[1]) == "each");
+    if (s.kind != K::For) return false;
+    const std::string over = callee(*s.node->items[1]);
+    return over == "range" || over == "each" || over == "enumerate";
+}
+
+std::string loop_over(const Statement& s) {
+    const Node* over = s.node->items[1].get();
+    if (callee(*over) == "enumerate" && over->items.size() == 2) over = over->items[1].get();
+    const std::string f = callee(*over);
+    return f == "bind" || f == "draw" ? f : "";
+}
+
+int unnamed_votes(const Statement& s) {
+    const auto count = [](const auto& self, const Node& n) -> int {
+        int out = callee(n) == "any" ? 1 : 0;
+        for (const auto& i : n.items)
+            if (i) out += self(self, *i);
+        return out;
+    };
+    int out = 0;
+    for (const auto& e : read_by(s)) out += count(count, *e);
+    const bool named = s.kind == K::Simple && s.node->kind == Kind::Assign && s.node->items[0]->kind == Kind::Name &&
+                       callee(*s.node->items.back()) == "any";
+    return named ? out - 1 : out;
 }
 
 void place(Scope& scope, const std::vector<Statement>& body, Analysis& analysis,
