@@ -32,11 +32,13 @@ const Node* role_call(const Statement& s) {
 
 } // namespace
 
+bool Agents::of_warpgroups(const Statement& role) {
+    const Node* call = role_call(role);
+    return call != nullptr && keyword(*call, "warpgroups") != nullptr;
+}
+
 bool has_warpgroups(const cuir::Kernel& kernel) {
-    return std::any_of(kernel.body.begin(), kernel.body.end(), [](const auto& s) {
-        const Node* call = role_call(s);
-        return call != nullptr && keyword(*call, "warpgroups") != nullptr;
-    });
+    return std::any_of(kernel.body.begin(), kernel.body.end(), Agents::of_warpgroups);
 }
 
 std::string as_factor(const std::string& text) {
@@ -44,9 +46,15 @@ std::string as_factor(const std::string& text) {
 }
 
 Agents::Agents(const cuir::Kernel& kernel) : constants_(int_constants(kernel)), groups_(has_warpgroups(kernel)) {
+    std::string registers;
     for (const auto& s : kernel.body)
         if (const Node* call = role_call(s)) {
             const Node* groups = keyword(*call, "warpgroups");
+            const Node* own = keyword(*call, "registers");
+            const std::string number = own != nullptr ? syntax::print(*own) : "";
+            if (groups_ && groups == nullptr && !registers.empty() && registers != number)
+                located(s, [&] { fail("no_rule", "roles of warps share a warpgroup: their registers are the same"); });
+            if (groups == nullptr) registers = number;
             look(s.body, {groups != nullptr ? groups : keyword(*call, "warps"), groups != nullptr});
         }
 }
@@ -98,7 +106,10 @@ std::string Agents::note(const std::string& name, const Node& call, int& named) 
         const Users& u = users(name);
         if (u.groups && (u.warps || u.copies))
             fail("no_rule", "warpgroups and others arrive at `" + name + "`: their shares differ", call.span);
-        return u.groups ? "4 * (" + first() + ")" : first();
+        const std::string count = first();
+        if (!u.groups) return count;
+        const auto n = call.items[1]->kind == Kind::Int ? std::optional(call.items[1]->integer) : std::nullopt;
+        return n ? std::to_string(4 * *n) : "4 * " + as_factor(count); // each warp arrives once
     }
     if (f == "channel") {
         const Node* count = keyword(call, "takers");

@@ -16,7 +16,9 @@ std::string as_factor(const std::string& text);
 
 class Agents {
 public:
+    /// Fails where roles of warps, which share a warpgroup, would have different registers.
     explicit Agents(const cuir::Kernel& kernel);
+    static bool of_warpgroups(const cuir::Statement& role);
 
     /// What else the CUDA of this storage, barrier or channel depends on: text that its rule prints or asks for.
     std::string note(const std::string& name, const syntax::Node& call, int& named) const;

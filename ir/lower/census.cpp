@@ -1,4 +1,5 @@
 // The census: what regions call against what their statements say. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "ir/lower/expert.h"
 #include "ir/lower/literal.h"
 #include "ir/lower/place.h"
@@ -17,13 +18,14 @@ using K = Statement::Kind;
 namespace {
 
 /// Calls that move data or make threads agree. A name that ends in `*` stands for all that begin so.
-constexpr std::array kCalls{"copy_async", "wait_copies", "bar_sync",   "bar_arrive", "copy",        "gemm",
-                            "gemm_add",   "gemm_async",  "wait_gemm*", "store",      "load",        "store_rows",
-                            "store_tile", "pack",        "arrive",     "fence*",     "mbar_*",      "tma_*",
-                            "cp_async*",  "asm",         "__sync*",    "__shfl*",    "__pipeline*", "__threadf*",
-                            "__any*",     "__all*",      "__ballot*",  "__match*",   "__reduce*",   "__nanosleep",
-                            "atomic*",    "ldmatrix*",   "stmatrix*",  "mma_*",      "wgmma*",      "setmaxnreg*",
-                            "wait",       "wait_stores", "sync",       "publish",    "take"};
+constexpr std::array kCalls{
+    "copy_async",  "wait_copies", "bar_sync",        "bar_arrive",     "copy",       "gemm",        "gemm_add",
+    "gemm_async",  "wait_gemm*",  "store",           "load",           "store_rows", "store_tile",  "pack",
+    "arrive",      "fence*",      "mbar_*",          "tma_*",          "cp_async*",  "asm",         "__sync*",
+    "__shfl*",     "__pipeline*", "__threadf*",      "__any*",         "__all*",     "__ballot*",   "__match*",
+    "__reduce*",   "__nanosleep", "atomic*",         "ldmatrix*",      "stmatrix*",  "mma_*",       "wgmma*",
+    "setmaxnreg*", "begin_roles", "fewer_registers", "more_registers", "wait",       "wait_stores", "sync",
+    "publish",     "take"};
 
 bool moves(const std::string& word) {
     return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view c) {
@@ -180,13 +182,24 @@ private:
                 return r.type.form == Form::Phases || r.type.form == Form::Channel;
             });
         });
-        if (first && barriers) out = {"fence_barriers()", "__syncthreads()"};
-        for (const auto& c : found)
-            if (c.rfind("setmaxnreg", 0) == 0) {
-                out.push_back(c); // its number is that of the margin: role()
-                break;
-            }
+        if (first && barriers) out = {"begin_roles()"};
+        if (!has_warpgroups(kernel)) return out;
+        // Registers move between warpgroups; the first role of warps does it for all of them.
+        const bool groups = Agents::of_warpgroups(s);
+        const bool leads = std::none_of(kernel.body.begin(), kernel.body.end(), [&](const auto& x) {
+            return is_role(x) && !Agents::of_warpgroups(x) && x.line < s.line;
+        });
+        if (!groups && !leads) return out;
+        const std::string number = "<" + registers_of(s) + ">()";
+        const bool fewer = std::find(found.begin(), found.end(), "fewer_registers" + number) != found.end();
+        out.push_back((fewer ? "fewer_registers" : "more_registers") + number);
         return out;
+    }
+
+    static std::string registers_of(const Statement& s) {
+        for (const auto& k : s.node->items[0]->keywords)
+            if (k.name == "registers") return syntax::print(*k.value);
+        return "";
     }
 
     /// The registers of a role stand in its region, as a word of their own; all that there are need no word.

@@ -189,7 +189,7 @@ private:
         }
     }
 
-    /// The type of key ranges out of a channel: what a def's are, without what only its maker can compute.
+    /// The type of key ranges out of a channel: what their def gives.
     static std::string taken(const std::string& def, const Scope& scope, const Node& value) {
         const Def* d = scope.find_def(def);
         if (d == nullptr) fail("no_rule", "key ranges that are published come from a def", value.span);
@@ -200,7 +200,7 @@ private:
                 fail("no_rule", "`" + def + "` has to take scalars alone", value.span);
             arguments += arguments.empty() ? "0" : ", 0";
         }
-        return "decltype(" + def + "(" + arguments + "))::Taken";
+        return "decltype(" + def + "(" + arguments + "))";
     }
 
     std::vector<Type> several(const Node& value, Scope& scope, std::size_t targets) {

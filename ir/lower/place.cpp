@@ -56,8 +56,8 @@ public:
     void run(const std::vector<Statement>& body) {
         blocks_.push_back({-1, 0, false, &body});
         visit(0);
-        for (const auto& [name, found] : found_)
-            if (scope_.variables.count(name) != 0 && !scope_.variables.at(name).given) settle(name, found);
+        for (const auto& name : names_)
+            if (scope_.variables.count(name) != 0 && !scope_.variables.at(name).given) settle(name, found_.at(name));
     }
 
 private:
@@ -77,10 +77,10 @@ private:
 
     void note(const Statement& s, int block, std::size_t at) {
         for (const auto& e : read_by(s))
-            for (const auto& name : names_in(*e)) found_[name].push_back({block, at, false, false});
+            for (const auto& name : names_in(*e)) note(name, {block, at, false, false});
         if (own_scope(s)) return;
         for (const auto& name : written_by(s)) {
-            found_[name].push_back({block, at, true, counts(s)});
+            note(name, {block, at, true, counts(s)});
             auto& v = scope_.variables[name];
             if (v.given && scope_.outer == nullptr)
                 fail("no_rule", "`" + name + "` is a parameter or a constant", s.node->span, "use another name");
@@ -104,9 +104,15 @@ private:
         for (const auto& x : s.body) {
             for (const auto& e : read_by(x))
                 for (const auto& name : names_in(*e))
-                    if (local.count(name) == 0) found_[name].push_back({block, at, false, false});
+                    if (local.count(name) == 0) note(name, {block, at, false, false});
             outer_reads(x, block, at, local);
         }
+    }
+
+    void note(const std::string& name, Occurrence o) {
+        auto& found = found_[name];
+        if (found.empty()) names_.push_back(name);
+        found.push_back(o);
     }
 
     const Block& block(int b) const { return blocks_[static_cast<std::size_t>(b)]; }
@@ -227,6 +233,7 @@ private:
     const std::map<const Statement*, int>& order_;
     std::vector<Block> blocks_;
     std::map<std::string, std::vector<Occurrence>> found_;
+    std::vector<std::string> names_; ///< in order of their first occurrence
 };
 
 void prepare(Scope& scope, const std::vector<Statement>& body, Analysis& analysis) {

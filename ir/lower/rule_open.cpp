@@ -57,7 +57,7 @@ Region bind(const Statement& s, const Facts& f) {
         if (targets.size() != 2 || targets[0]->kind != Kind::Name || f.scope->find(targets[0]->text)->writes > 1)
             fail("no_rule", "for w, (b, h, m) in enumerate(...), w counts one loop of its role", call.span);
         number = "++" + targets[0]->text;
-        begin = "int " + targets[0]->text + " = 0; ";
+        begin = "int " + targets[0]->text + " = 0;";
         targets = parts(targets[1]);
     }
     if (draws) {
@@ -78,7 +78,8 @@ Region bind(const Statement& s, const Facts& f) {
             fail("no_rule", "an item is b, h, m", s.node->items[0]->span);
     const Expressions x(*f.scope);
     const std::string items = draws ? "queue" : "items";
-    out.lines.push_back(begin + "for (" + (draws ? "Draw queue(args, " : "Items items(args, ") + ticket +
+    if (numbered) out.lines.push_back(begin);
+    out.lines.push_back(std::string("for (") + (draws ? "Draw<D + Dv> queue(args, " : "Items items(args, ") + ticket +
                         x.print(*call.items[3]->items[2], Elem::Int) + ", " + call.keywords[0].value->text +
                         (is(*call.items[2], "Hq") ? "" : ", " + x.print(*call.items[2], Elem::Int)) + "); " + items +
                         ".next(b, h, m, Sq, Sk);" + (numbered ? " " + number : "") + ") {");

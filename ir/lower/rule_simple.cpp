@@ -141,6 +141,14 @@ Region call_def(const Def& def, const Node& call, const std::vector<Binding>& re
     return out;
 }
 
+/// `const Barriers<ST> a(..);` and one of the same type: `const Barriers<ST> a(..), b(..);`
+void join_declaration(Lines& out, const std::string& line) {
+    const auto type = [](const std::string& l) { return l.find('>') == l.npos ? "" : l.substr(0, l.find('>') + 1); };
+    if (out.empty() || type(line).empty() || type(out.back()) != type(line)) return out.push_back(line);
+    out.back().back() = ',';
+    out.back() += line.substr(type(line).size());
+}
+
 bool is_agreement(const std::string& function) {
     return function == "named_barrier" || function == "barrier" || function == "channel";
 }
@@ -196,7 +204,7 @@ Region assign(const Statement& s, const Analysis& analysis) {
                 fail("no_rule", "storage is allocated one name a statement", value.span);
             if (is_agreement(callee(*value.items[k]))) {
                 out.rule = "storage";
-                out.lines.push_back(agreement(f.results.at(k), *value.items[k], x).lines[0]);
+                join_declaration(out.lines, agreement(f.results.at(k), *value.items[k], x).lines[0]);
                 continue;
             }
             print_value(out.lines, x, f.results.at(k), *value.items[k]);
@@ -215,12 +223,14 @@ Region assign(const Statement& s, const Analysis& analysis) {
     if (function == "take" && value.items.size() == 2 && value.items[1]->kind == Kind::Name) {
         out.rule = "channel";
         print_declarations(out.lines, f.results);
-        std::string names, after;
+        std::string names;
+        bool takes_request = false;
         for (const auto& r : f.results) {
             names += (names.empty() ? "" : ", ") + r.name;
-            if (r.name == "b") after = " Sk = key_length(args, b);"; // of the item's request
+            takes_request = takes_request || r.name == "b";
         }
-        out.lines.push_back(value.items[1]->text + ".take(" + names + ");" + after);
+        out.lines.push_back(value.items[1]->text + ".take(" + names + ");");
+        if (takes_request) out.lines.push_back("Sk = key_length(args, b);");
         return out;
     }
     if (function == "divmod" && value.items.size() == 3) {

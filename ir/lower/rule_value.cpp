@@ -44,6 +44,10 @@ void each(Lines& out, Expressions& x, const Type& type, const std::string& name,
                   "] = " + x.print(value, type.elem, {type.form, v}) + ";");
 }
 
+std::string reduction(const Node& call) {
+    return call.items[0]->text == "amax" ? "row_max_of(" : "row_sum_of(";
+}
+
 /// Rows that hold what the reductions in a value give; their names.
 void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std::vector<std::string> taken) {
     for (const Node* r : all) {
@@ -65,8 +69,7 @@ void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std
                 out.push_back("    " + declaration(t, whole) + ";");
                 each(out, x, t, whole, of, "    ");
             }
-            out.push_back(std::string("    ") + (r->items[0]->text == "amax" ? "row_max_of(" : "row_sum_of(") + part +
-                          ", " + whole + ");");
+            out.push_back("    " + reduction(*r) + part + ", " + whole + ");");
         }
         x.hold(r, part);
     }
@@ -133,6 +136,11 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
         parts.erase(std::remove_if(parts.begin(), parts.end(), [](const Node* r) { return callee(*r) == "complete"; }),
                     parts.end());
     if (parts.empty()) return each(out, x, t, target.name, value, "");
+    if (parts[0] == &value && t.elem == Elem::Real) { // the row itself, of a tile that has a name
+        const Node& of = *value.items[0]->items[0];
+        if (of.kind == Kind::Name && x.type(of).elem == Elem::Real)
+            return out.push_back(reduction(value) + target.name + ", " + of.text + ");");
+    }
     auto taken = names_in(value);
     taken.push_back(target.name);
     out.push_back("{");
