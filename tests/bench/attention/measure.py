@@ -232,6 +232,16 @@ class Run:
         self.record["date"] = results.now()
         results.save(self.args.out, self.record)
 
+    def close(self):
+        if self.mosaic:
+            self.mosaic.close()
+        try:
+            self.torch.cuda.synchronize()
+            self.library.close()
+        except RuntimeError as error:  # the GPU is lost; the rows are saved
+            self.say(f"closing: {error}")
+        self.store.cleanup()
+
     def all(self):
         self.adapt()
         if any(case.suite == "base" for case, _ in self.plan):
@@ -287,8 +297,7 @@ def main(argv=None):
     finally:
         if run.record["rows"]:
             run.save()
-        if run.mosaic:
-            run.mosaic.close()
+        run.close()
     bad = [r for r in run.record["rows"] if r["impl"] == "cubridge" and results.wrong(r)]
     for row in bad:
         print(f"wrong: {row['variant']} {row['dtype']} S={row['S']}: error {row['error']:.2g}")
