@@ -36,30 +36,13 @@ void edit_made(Work& w, const std::string& name, const std::function<NodePtr(con
     s->node = node;
 }
 
-/// Queries are read by products of scores: behind an item's last one, where its key tile is given back as well, they
-/// are no longer needed.
-void give_back_queries(Work& w, const std::string& free) {
+/// Where the next item is taken, all products with the queries of the last one are done.
+void give_back_queries(Work& w, const std::string& free, const std::string& buffer) {
+    const auto takes = [&](const Statement& s) { return calls(s, "take") && assigns(s, w.at.b); };
     const Spot loop = first(w.role(), [](const Statement& s) { return s.kind == Statement::Kind::While; });
-    const Spot ends = first(loop->body, [&](const Statement& s) { // where the next item is taken
-        return s.kind == Statement::Kind::If && s.node->items[0]->kind == Kind::Name &&
-               last(const_cast<Statement&>(s).body, [](const Statement& t) { return calls(t, "take"); });
-    });
-    const Spot decides = ends ? w.in(w.role(), base(ends->node->items[0])) : Spot{};
-    if (!decides) refuse("the expert's program has no place where an item's last step is known");
-    const std::string is_last = text(value_of(*decides)), keys = freed_by_load(w, w.at.k_cells);
-    Work::each(
-        w.role(), [&](const Statement& s) { return calls_on(s, "arrive", keys); },
-        [&](const Spot& s) {
-            NodePtr cell; // of the product before
-            for (std::size_t k = 0; k < s.at; ++k)
-                if (const auto c = call_of((*s.block)[k]);
-                    c && c->items.size() == 3 && base(c->items[1]) == w.at.q_cells)
-                    cell = c->items[1];
-            if (!cell) refuse("the expert's program has no product before it gives keys back");
-            Statement branch = line("if " + is_last + ":");
-            branch.body.push_back(line("arrive(" + free + "[" + text(first_index(cell)) + "])"));
-            s.block->insert(s.block->begin() + static_cast<std::ptrdiff_t>(s.at + 1), std::move(branch));
-        });
+    if (!loop || !last(loop->body, takes))
+        refuse("the expert's program has no place where an item's last step is known");
+    w.insert_before(loop->body, takes, {"arrive(" + free + "[" + buffer + "])"});
 }
 
 /// A role of its own stores what others staged: they store instead, and give the queries back themselves.
@@ -91,13 +74,15 @@ void without_storing_role(Work& w, const Spot& store) {
     std::string to = w.out + "[" + text(local.writer.index.at(axis::b)) + ", " + text(local.writer.index.at(axis::h)) +
                      ", " + first_row + ":" + first_row + " + " + w.at.row_count + "]";
     if (w.at.late) local.before_next(to);
+    const Spot fill = first(w.role(), writes_output(w));
+    const std::string buffer = text(first_index(target_of(*fill))); // of the item whose last step was the one before
     Work::each(w.role(), writes_output(w), [&](const Spot& s) { w.replace(s, to + " = " + w.at.acc); });
     const auto stages = [&](const Statement& s) {
         return calls_on(s, "fence", w.at.q_cells) || calls_on(s, "arrive", staged);
     };
     Work::erase_all(w.role(), stages);
     w.erase_with(w.kernel.body, {staged});
-    give_back_queries(w, free);
+    give_back_queries(w, free, buffer);
     const auto with = [&](const NodePtr& call, const char* name) {
         auto out = std::make_shared<syntax::Node>(*call);
         if (name == nullptr) out->items.at(1) = count;

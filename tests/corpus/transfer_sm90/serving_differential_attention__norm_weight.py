@@ -94,8 +94,6 @@ def attention_0(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            if k + 1 == length(ranges):
-                arrive(q_free[0])
             x = scores(S, b, h, i0, n, masked)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
@@ -113,6 +111,7 @@ def attention_0(
                 last_b = b
                 last_h = h
                 last_i0 = i0
+                arrive(q_free[old])
                 more, b, h, m, ranges = take(items)
                 if not more:
                     break
@@ -151,8 +150,6 @@ def attention_0(
                 p = exp2(x * unit - base)
                 part = p.sum(-1)
             arrive(k_free[s])                               # only now: the tile might have been needed again
-            if k + 1 == length(ranges):
-                arrive(q_free[q])
             row_sum = row_sum + part
             P[:] = p
             if moved and not fresh:
@@ -249,8 +246,6 @@ def attention_1(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            if k + 1 == length(ranges):
-                arrive(q_free[0])
             x = scores(S, b, h, i0, n, masked)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
@@ -268,6 +263,7 @@ def attention_1(
                 last_b1 = b
                 last_h1 = h
                 last_i01 = i0
+                arrive(q_free[old])
                 more, b, h, m, ranges = take(items)
                 if not more:
                     break
@@ -306,8 +302,6 @@ def attention_1(
                 p = exp2(x * unit - base)
                 part = p.sum(-1)
             arrive(k_free[s])                               # only now: the tile might have been needed again
-            if k + 1 == length(ranges):
-                arrive(q_free[q])
             row_sum = row_sum + part
             P[:] = p
             if moved and not fresh:

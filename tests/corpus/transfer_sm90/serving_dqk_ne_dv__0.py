@@ -89,8 +89,6 @@ def attention(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            if k + 1 == length(ranges):
-                arrive(q_free[0])
             x = scores(S, b, h, i0, n, masked)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
@@ -108,6 +106,7 @@ def attention(
                 last_b = b
                 last_h = h
                 last_i0 = i0
+                arrive(q_free[old])
                 more, b, h, m, ranges = take(items)
                 if not more:
                     break
@@ -146,8 +145,6 @@ def attention(
                 p = exp2(x * unit - base)
                 part = p.sum(-1)
             arrive(k_free[s])                               # only now: the tile might have been needed again
-            if k + 1 == length(ranges):
-                arrive(q_free[q])
             row_sum = row_sum + part
             P[:] = p
             if moved and not fresh:

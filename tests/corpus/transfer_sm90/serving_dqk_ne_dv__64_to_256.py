@@ -11,7 +11,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
-    *, BM=128, BN=64, ST=2, QB=1, WG=2, D=64, Dv=256, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16):
+    *, BM=128, BN=80, ST=2, QB=1, WG=2, D=64, Dv=256, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -89,8 +89,6 @@ def attention(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            if k + 1 == length(ranges):
-                arrive(q_free[0])
             x = scores(S, b, h, i0, n, masked)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
@@ -108,6 +106,7 @@ def attention(
                 last_b = b
                 last_h = h
                 last_i0 = i0
+                arrive(q_free[old])
                 more, b, h, m, ranges = take(items)
                 if not more:
                     break
@@ -146,8 +145,6 @@ def attention(
                 p = exp2(x * unit - base)
                 part = p.sum(-1)
             arrive(k_free[s])                               # only now: the tile might have been needed again
-            if k + 1 == length(ranges):
-                arrive(q_free[q])
             row_sum = row_sum + part
             P[:] = p
             if moved and not fresh:
