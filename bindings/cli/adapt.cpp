@@ -76,6 +76,7 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
     how.compiler = machine.compiler();
     how.store = &machine.store();
     how.locks = &machine.locks();
+    if (!options.expert.empty()) how.experts = {options.expert};
     how.progress = [&](const std::string& stage) { progress.transient(word + ": " + stage); };
     a.report = runtime::adapt(a.specification, a.request, how);
     a.report.stages.insert(a.report.stages.begin(), parse);

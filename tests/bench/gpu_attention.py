@@ -25,8 +25,8 @@ Args = struct("Args", *[(n, Tensor) for n in ("q", "k", "v", "o", "lse")], ("k_s
               ("operand", Operand * 24),
               *[(n, INT) for n in ("requests", "heads_q", "heads_kv", "head_begin", "max_q", "max_kv", "total_q", "flags")],
               *[(n, PTR) for n in ("cu_seqlens_q", "cu_seqlens_k", "seq_lens_k", "first_k", "page_table", "page_begin")],
-              ("page_stride", I64), ("workspace", PTR))
-assert ctypes.sizeof(Args) == 2608  # docs/kernel-abi.md
+              ("page_stride", I64), ("workspace", PTR), ("ticket", PTR), ("map_rows", INT * 4), ("map_heads", INT * 4), ("unused", I64 * 5), ("map", (ctypes.c_uint64 * 16) * 4))
+assert ctypes.sizeof(Args) == 3200  # docs/kernel-abi.md
 
 
 def cu(name, *args):
@@ -52,6 +52,21 @@ def number(code, sizes):
     return stack[-1]
 
 
+def tensor_map(x, rows, wide):
+    """The tensor map of q, k, v or o in the kernel's argument block (docs/kernel-abi.md)."""
+    buffer = (ctypes.c_uint64 * 24)()  # encoded at a multiple of 64 bytes
+    at = -(-ctypes.addressof(buffer) // 64) * 64
+    requests, heads, n, columns = x.shape
+    outer, head, row = (2 * x.stride(axis) for axis in range(3))
+    by, bh = (0, 0) if requests == 1 else (outer // row, 0) if outer % row == 0 else (0, outer // head)
+    dims = (ctypes.c_uint64 * 5)(columns, 2**30, heads + (requests - 1) * bh, 2**31, 2**31)
+    strides = (ctypes.c_uint64 * 4)(row, head, row, 2**34 - row)
+    box, steps = (ctypes.c_uint32 * 5)(64, rows, 1, 1, 1), (ctypes.c_uint32 * 5)(1, 1, 1, 1, 1)
+    kind = {torch.float16: 6, torch.bfloat16: 9}[x.dtype]
+    cu("cuTensorMapEncodeTiled", PTR(at), kind, 5, PTR(x.data_ptr()), dims, strides, box, steps, 0, 3, 3 if wide else 2, 0)
+    return (ctypes.c_uint64 * 16).from_address(at), by, bh, buffer
+
+
 class Kernel:
     def __init__(self, command, spec, arguments, dtype, dim=128):
         with tempfile.TemporaryDirectory() as folder:
@@ -67,11 +82,15 @@ class Kernel:
             plan = open(folder + "/plan.txt").read().splitlines()
         self.module = PTR()
         cu("cuModuleLoadData", ctypes.byref(self.module), cubin)
-        self.entries, self.operands = [], []
+        self.entries, self.operands, self.maps, self.ticket = [], [], [], False
         for line in plan:
             words = line.split()
             if words[0] == "workspace":
                 self.workspace = line[10:]
+            elif words[0] == "ticket":
+                self.ticket = True
+            elif words[0] == "map":
+                self.maps.append((words[1], int(words[2])))
             elif words[0] == "entry":
                 function = PTR()
                 cu("cuModuleGetFunction", ctypes.byref(function), self.module, words[1].encode())
@@ -103,13 +122,22 @@ class Kernel:
                 a.operand[n].size[axis], a.operand[n].stride[axis] = x.shape[axis], x.stride(axis)
                 sizes[f"x{n}.{axis}"] = x.shape[axis]
             keep.append(x)
-        space = torch.empty(max(1, number(self.workspace, sizes)), dtype=torch.uint8, device="cuda")
+        size = number(self.workspace, sizes)
+        space = torch.empty(max(1, size), dtype=torch.uint8, device="cuda")
         a.workspace = space.data_ptr()
+        for name, rows in self.maps:
+            words, by, bh, buffer = tensor_map(dict(q=q, k=k, v=v, o=o)[name], rows, name in "kv")
+            at = "qkvo".index(name)
+            a.map[at], a.map_rows[at], a.map_heads[at] = words, by, bh
+        if self.ticket:
+            a.ticket = a.workspace + size - 256
         parameters = (PTR * 1)(ctypes.cast(ctypes.byref(a), PTR))
         grids = [(f, [number(g, sizes) for g in grid], block, shared) for f, block, shared, grid in self.entries]
 
         def launch(only=None):
             stream = PTR(torch.cuda.current_stream().cuda_stream)
+            if self.ticket and only is None:
+                cu("cuMemsetD32Async", ctypes.c_uint64(a.ticket), 0, ctypes.c_size_t(2), stream)
             for f, grid, block, shared in grids if only is None else [grids[only]]:
                 cu("cuLaunchKernel", f, *grid, *block, shared, stream, parameters, None)
 

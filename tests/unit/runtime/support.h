@@ -95,7 +95,8 @@ public:
     Outcome<CompileResult> compile(const CompileJob& job) override {
         ++compiles;
         std::this_thread::sleep_for(pause);
-        if (fails || (fails_on_rules && job.name == "attention.cu"))
+        const bool by_rules = job.name == "attention.cu";
+        if (fails || (by_rules && (fails_on_rules || fails_next-- > 0)))
             return Fault{"compile", "the source does not compile", "", 0, "kernel.cu(1): error"};
         CompileResult result;
         Elf64_Ehdr header{}; // and one empty section: the least that is whole
@@ -126,7 +127,8 @@ public:
     std::atomic<int> compiles{0};
     std::chrono::milliseconds pause{0};
     bool fails = false;
-    bool fails_on_rules = false; ///< an expert's kernel does not compile, whatever rules made of it
+    std::atomic<int> fails_next{0}; ///< so many experts' kernels to come do not compile
+    bool fails_on_rules = false;    ///< an expert's kernel does not compile, whatever rules made of it
     int spills = 0;
 };
 
