@@ -1,12 +1,15 @@
-# Makes ${out} from the experts of this folder: each .cu becomes one string.
+# Makes ${out} from the experts of this folder: each .cu becomes one string, with common.cuh where it includes it.
 function(cubridge_embed_experts out)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/experts/*.cu)
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/experts)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cu)
   list(SORT files)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files} ${folder}/common.cuh)
+  file(READ ${folder}/common.cuh common)
   set(rows "")
   foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
     file(READ ${file} text)
+    string(REPLACE "#include \"common.cuh\"\n" "${common}" text "${text}")
     string(APPEND rows "    {\"${name}\", R\"cu(${text})cu\"},\n")
   endforeach()
   file(WRITE ${out}.new

@@ -7,100 +7,15 @@
 // x[e], e = (n * MT + m) * 4 + c: column group n of 8, row group m of 16 (MT = R / 16 of them), corner c as mma.sync
 // has its accumulators. ROW(e) is the row slot, CID(e) the column slot: slot r is row 8 r + lane / 4 of the warp's rows,
 // slot c is column 8 (c / 2) + c % 2 + 2 (lane % 4) of the tile. SPDX-License-Identifier: Apache-2.0
-typedef unsigned int u32;
-typedef unsigned long long u64;
-typedef long long i64;
-struct bf16 { unsigned short bits; };
-struct f16 { unsigned short bits; };
-constexpr int kThreads = 256; // at most; all 65536 registers are then 255 a thread
-constexpr float LOG2E = 1.4426950408889634f, LN2 = 0.6931471805599453f;
-#define FN static __device__ __forceinline__
-#define MEMBER __device__ __forceinline__
-#define INF __int_as_float(0x7f800000)
-#define UNROLL _Pragma("unroll")
 #define ROWS (R / 8)
 #define COLS(C) (cdiv(C, 16) * 4)
 #define TILE(C) (R / 16 * cdiv(C, 16) * 8)
 #define FRAGMENTS(C) (R / 16 * cdiv(C, 16) * 4)
 #define ROW(e) (((e) >> 2) % (R / 16) * 2 + (((e) >> 1) & 1))
 #define CID(e) ((e) / (R / 4) * 2 + ((e) & 1))
-#define EACH(e, x) UNROLL for (int e = 0; e < (int)(sizeof(x) / sizeof(x[0])); ++e)
-#define EACH_ROW(r) UNROLL for (int r = 0; r < ROWS; ++r)
-#define EACH_COL(c, C) UNROLL for (int c = 0; c < COLS(C); ++c)
-static __host__ __device__ __forceinline__ constexpr int cdiv(int a, int b) { return (a + b - 1) / b; }
-FN int lane_id() { return threadIdx.x % 32; }
-FN int uniform(int x) { return __shfl_sync(~0u, x, 0); }
-FN u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-
-// ---- Numbers
-FN int floor_div(int a, int b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a % b < 0) != (b < 0)); } // Python's
-FN int mod(int a, int b) { return b == 0 ? 0 : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0); }
-FN int clamp(int x, int lo, int hi) { return min(max(x, lo), hi); }
-FN int bounded(int x) { return clamp(x, -(1 << 29), 1 << 29); } // what an operand brings to a sum: beyond all lengths, and no overflow
-FN int bounded(i64 x) { return (int)max(min(x, (i64)1 << 29), -((i64)1 << 29)); }
-FN float exp2_fast(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-FN float log2_fast(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-FN float rcp_fast(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-FN float tanh_fast(float x) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-FN float sigmoid(float x) { return rcp_fast(1.f + exp2_fast(x * -LOG2E)); }
-template <class T> FN u32 pack2(float lo, float hi);
-template <> MEMBER u32 pack2<bf16>(float lo, float hi) { u32 d; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }
-template <> MEMBER u32 pack2<f16>(float lo, float hi) { u32 d; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }
-FN float widen(float x) { return x; }
-FN float widen(double x) { return (float)x; }
-FN float widen(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
-FN float widen(f16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
-FN int widen(int x) { return x; }
-FN int widen(i64 x) { return (int)max(min(x, (i64)0x7fffffff), -(i64)0x7fffffff - 1); }
-FN int widen(short x) { return x; }
-FN int widen(signed char x) { return x; }
-FN int widen(unsigned char x) { return x; }
-FN bool widen(bool x) { return x; }
-template <class T> FN void narrow(T* p, float x);
-template <> MEMBER void narrow<float>(float* p, float x) { *p = x; }
-template <> MEMBER void narrow<bf16>(bf16* p, float x) { p->bits = (unsigned short)pack2<bf16>(x, 0.f); }
-template <> MEMBER void narrow<f16>(f16* p, float x) { p->bits = (unsigned short)pack2<f16>(x, 0.f); }
-
-// ---- Global memory. Strides are 64-bit; a slice of rows clips: loads give 0 beyond its end, stores vanish.
-struct Slice { void* data; i64 at, row; int first, end; };
-struct Tensor { // heads are counted from the model's first: h0 is this rank's first
-    const cb_tensor& t; const int h0;
-    MEMBER Tensor(const cb_tensor& tensor, int first_head) : t(tensor), h0(first_head) {}
-    MEMBER Slice rows(int b, int h, int first, int end) const { return {t.data, b * t.outer + (h - h0) * t.head, t.row, first, end}; }
-    template <class T> MEMBER T* element(int b, int h, int i, int d = 0) const { return (T*)t.data + (b * t.outer + (h - h0) * t.head + i * t.row + d); }
-};
-template <class T, int N> struct Operand { // of the variant; an index out of range is clamped; of rank 0: x()
-    const cb_operand& o; const int& request;
-    MEMBER Operand(const cb_operand& operand, const int& b) : o(operand), request(b) {}
-    MEMBER int size(int axis) const { return (int)o.size[axis]; }
-    MEMBER i64 begin() const { return o.begin ? (i64)o.begin[request] : request * o.per_request; }
-    MEMBER i64 axis(int k, i64 index) const { return max((i64)0, min(index, o.size[k] - 1)) * o.stride[k]; }
-    template <class... I> MEMBER auto operator()(I... index) const {
-        typedef decltype(widen(T{})) V;
-        if (N == 0 && o.data == nullptr) return (V)o.value;
-        i64 at = begin();
-        int k = 0;
-        ((at += axis(k++, index)), ...);
-        return (V)widen(((const T*)o.data)[at]);
-    }
-    template <class... I> MEMBER Slice span(I... index) const { // indices, then first and end along the last axis
-        const int at[] = {index...};
-        i64 from = begin();
-        UNROLL for (int k = 0; k < N - 1; ++k) from += axis(k, at[k]);
-        return {(void*)o.data, from, o.stride[N - 1], at[N - 1], (int)min((i64)at[N], o.size[N - 1])};
-    }
-    MEMBER Slice rows(int b, int h, int first, int end) const { return {(void*)o.data, begin() + axis(0, b) + axis(1, h), o.stride[2], first, end}; }
-};
-template <class T, int N> struct Work { // of this launch, row major; `end` goes past it
-    T* p; i64 size[N];
-    template <class... I> MEMBER Work(void* workspace, i64& end, I... sizes) : p((T*)((char*)workspace + end)), size{sizes...} {
-        i64 bytes = sizeof(T);
-        UNROLL for (int k = 0; k < N; ++k) bytes *= size[k];
-        end += (bytes + 255) / 256 * 256;
-    }
-    template <class... I> MEMBER T& operator()(I... index) const { i64 at = 0; int k = 0; ((at = at * size[k] + max((i64)0, min((i64)index, size[k] - 1)), ++k), ...); return p[at]; }
-    MEMBER Slice rows(int b, int h, int first, int end) const { return {p, (b * size[1] + h) * size[2] * (N > 3 ? size[N - 1] : 1), N > 3 ? size[N - 1] : 1, first, end}; }
-};
+constexpr int kThreads = 256; // at most; all 65536 registers are then 255 a thread
+static __device__ __forceinline__ int warp_row() { return 0; } // an agent is a warp
+#include "common.cuh"
 
 // ---- Shared memory: cells of rows, 16 bytes the unit, exchanged within 128 so that neither copies nor ldmatrix conflict.
 struct Smem { u32 next; MEMBER u32 take(u32 bytes) { const u32 at = next; next += (bytes + 127) / 128 * 128; return at; } };
@@ -175,54 +90,8 @@ template <class T, int H, int C, int N> FN void store(const Cell<T, H, C>& to, c
         asm volatile("st.shared.b32 [%0], %1;" ::"r"(to.address(8 * r + lane / 4, n) + (lane & 3) * 4), "r"(pack2<T>(x[e], x[e + 1])) : "memory");
     }
 }
-template <class T, int R, int C, int N> FN void store_tile(const Slice& to, int limit, const float (&x)[N]) {
-    constexpr int MT = R / 16;
-    const int lane = lane_id(), last = min(to.end, limit);
-    UNROLL for (int r = 0; r < R / 8; ++r) {
-        const int row = to.first + 8 * r + lane / 4;
-        if (row >= last) continue;
-        T* const p = (T*)to.data + to.at + row * to.row + (lane & 3) * 2;
-        UNROLL for (int n = 0; n < C / 8; ++n) {
-            const int e = (n * MT + r / 2) * 4 + r % 2 * 2;
-            if constexpr (sizeof(T) == 2)
-                *(u32*)(p + 8 * n) = pack2<T>(x[e], x[e + 1]);
-            else
-                narrow(p + 8 * n, x[e]), narrow(p + 8 * n + 1, x[e + 1]);
-        }
-    }
-}
-template <class T, int R> FN void store_rows(const Slice& to, int limit, const float (&x)[R / 8]) {
-    const int last = min(to.end, limit);
-    UNROLL for (int r = 0; r < R / 8; ++r) {
-        const int row = to.first + 8 * r + lane_id() / 4;
-        if (row < last && (lane_id() & 3) == 0) narrow((T*)to.data + to.at + row * to.row, x[r]);
-    }
-}
-
-// ---- Rows and columns
-struct Rows { int first; MEMBER explicit Rows(int i) : first(i + lane_id() / 4) {} MEMBER int operator[](int r) const { return first + 8 * r; } };
-struct Cols {
-    int first; float low;
-    MEMBER explicit Cols(int j) : first(j + 2 * (lane_id() & 3)), low((float)first) {}
-    MEMBER int operator[](int c) const { return first + 8 * (c / 2) + c % 2; }
-    MEMBER float real(int c) const { return low + (float)(8 * (c / 2) + c % 2); }
-};
-FN float quad_max(float x) { x = fmaxf(x, __shfl_xor_sync(~0u, x, 1)); return fmaxf(x, __shfl_xor_sync(~0u, x, 2)); }
-FN float quad_sum(float x) { x += __shfl_xor_sync(~0u, x, 1); return x + __shfl_xor_sync(~0u, x, 2); }
-template <int M, int N> FN void row_max_of(float (&m)[M], const float (&x)[N]) { // of whole rows
-    UNROLL for (int r = 0; r < M; ++r) m[r] = -INF;
-    UNROLL for (int e = 0; e < N; ++e) { const int r = (e >> 2) % (M / 2) * 2 + (e >> 1 & 1); m[r] = fmaxf(m[r], x[e]); }
-    UNROLL for (int r = 0; r < M; ++r) m[r] = quad_max(m[r]);
-}
-template <int M, int N> FN void row_sum_of(float (&m)[M], const float (&x)[N]) { // what this thread holds
-    UNROLL for (int r = 0; r < M; ++r) m[r] = 0.f;
-    UNROLL for (int e = 0; e < N; ++e) { const int r = (e >> 2) % (M / 2) * 2 + (e >> 1 & 1); m[r] += x[e]; }
-}
 
 // ---- Products
-template <class T> struct Fragment { u32 bits; };
-FN void ldmatrix(u32 (&r)[4], u32 at) { asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory"); }
-FN void ldmatrix_transposed(u32 (&r)[4], u32 at) { asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory"); }
 // Where a lane's row of a fragment lies: pairs of chunks differ from each other by an exchange within 128 bytes, a constant
 // beyond; so does everything else from one address a lane.
 template <int PITCH> struct Lines {
@@ -230,19 +99,6 @@ template <int PITCH> struct Lines {
     MEMBER Lines(u32 base, int row, int half) : at(base + row * PITCH + ((half ^ (row & 7)) << 4)) {}
     MEMBER u32 operator()(int rows, int pair) const { return (at ^ ((pair & 3) << 5)) + (pair >> 2) * 128 + rows * PITCH; }
 };
-template <class T> FN void mma(float* c, const u32 (&a)[4], u32 b0, u32 b1);
-template <> MEMBER void mma<bf16>(float* c, const u32 (&a)[4], u32 b0, u32 b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-template <> MEMBER void mma<f16>(float* c, const u32 (&a)[4], u32 b0, u32 b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-template <class T, int N, int M> FN void pack(Fragment<T> (&P)[M], const float (&x)[N]) {
-    static_assert(N == 2 * M, "a fragment holds two weights");
-    UNROLL for (int k = 0; k < M; ++k) P[k].bits = pack2<T>(x[2 * k], x[2 * k + 1]);
-}
 template <class T, int MT, int M> FN void fragment(u32 (&a)[4], const Fragment<T> (&P)[M], int kk, int m) {
     UNROLL for (int half = 0; half < 2; ++half) UNROLL for (int r = 0; r < 2; ++r) a[2 * half + r] = P[((2 * kk + half) * MT + m) * 2 + r].bits;
 }
@@ -303,8 +159,7 @@ template <class T, int M, int H, int C> FN void load(Fragment<T> (&A)[M], const 
     }
 }
 
-// ---- Work and key tiles
-FN int key_length(const cb_args& args, int b) { return args.seq_lens_k ? args.seq_lens_k[b] : args.max_kv; }
+// ---- Work
 enum Order { by_head, heaviest_first };
 struct Items { // work items of this CTA
     const cb_args& args; const int rows, order, count; i64 at; // count: heads, where they are not those of q
@@ -322,69 +177,6 @@ struct Items { // work items of this CTA
         return true;
     }
 };
-template <int N> struct Ranges { // of key tiles, the highest first; an empty list still has one tile, which is masked
-    int begin[N], end[N]; bool masked[N];
-    MEMBER int length() const { int n = 0; UNROLL for (int k = 0; k < N; ++k) n += max(end[k] - begin[k], 0); return max(n, 1); }
-    MEMBER void pick(int k, int& n, bool& m) const {
-        n = 0, m = true;
-        bool found = false;
-        UNROLL for (int r = 0; r < N; ++r) {
-            const int count = max(end[r] - begin[r], 0);
-            if (!found && k < count) n = end[r] - 1 - k, m = masked[r], found = true;
-            k -= count;
-        }
-    }
-};
-template <class F> struct Classes { // key tiles decided one a lane, the loads of four words of 32 at once; picked in order
-    F decide; int count, total, open, before, last; u32 some, every, left, whole; // lane l keeps word l
-    MEMBER Classes(int tiles, const F& f) : decide(f), count(tiles), total(0), some(0), every(0) {
-        for (int w = 0; w < cdiv(count, 32); w += 4) {
-            bool s[4], e[4];
-            UNROLL for (int k = 0; k < 4; ++k) {
-                const int n = (w + k) * 32 + lane_id();
-                decide(min(n, count - 1), s[k], e[k]);
-                s[k] = s[k] & (n < count);
-            }
-            UNROLL for (int k = 0; k < 4; ++k) {
-                const u32 a = __ballot_sync(~0u, s[k]), b = __ballot_sync(~0u, e[k]);
-                total += __popc(a);
-                if (lane_id() == w + k) some = a, every = b;
-            }
-        }
-        total = max(total, 1);
-        rewind();
-    }
-    MEMBER void word(int w) {
-        open = w;
-        if (w < 32) {
-            left = __shfl_sync(~0u, some, w), whole = __shfl_sync(~0u, every, w);
-            return;
-        }
-        bool s, e; // more than 1024 tiles: made again
-        const int n = w * 32 + lane_id();
-        decide(min(n, count - 1), s, e);
-        left = __ballot_sync(~0u, s & (n < count)), whole = __ballot_sync(~0u, e);
-    }
-    MEMBER void rewind() {
-        before = 0, last = -1, left = 0, open = 0;
-        if (count > 0) word(cdiv(count, 32) - 1);
-    }
-    MEMBER int length() const { return total; }
-    MEMBER void pick(int k, int& n, bool& m) {
-        if (k < last) rewind();
-        last = k;
-        while (true) { // `before` tiles have been passed; `left` are those of the open word that have not
-            while (left == 0 && open > 0) word(open - 1);
-            if (before == k || left == 0) break;
-            left &= ~(0x80000000u >> __clz(left));
-            ++before;
-        }
-        const int bit = 31 - __clz(left);
-        n = left == 0 ? 0 : open * 32 + bit;
-        m = left == 0 || !(whole >> bit & 1);
-    }
-};
-template <class F> FN Classes<F> classify(int count, const F& f) { return {count, f}; }
 
 //| @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 //| def attention(

@@ -1,0 +1,754 @@
+// The Hopper expert: warp-specialised attention forward for sm_90a in plain CUDA C++ with PTX (TMA, wgmma, mbarrier,
+// setmaxnreg). A load warp decides work items and key tiles and brings Q, K and V; two or three warpgroups compute, 64 rows
+// each; a store warp takes finished tiles out. The steps of all work items are one stream: the products with V of a step
+// run beside the scores of the next, whichever item it belongs to. Its margin (the lines that begin with //|) is its CuIR:
+// docs/cuir.md has the language, docs/lowering.md the form. What stands before the first margin line is helpers.
+//
+// Layout of a warpgroup's values: a warp holds 16 of its 64 rows. Elements of a tile of C columns lie in a thread as x[e],
+// e = 4 n + c: column group n of 8, corner c as wgmma has its accumulators. Row slot r is row warp_row() + 8 r + lane / 4,
+// column slot c is column 8 (c / 2) + c % 2 + 2 (lane % 4). SPDX-License-Identifier: Apache-2.0
+#define ROWS 2
+#define COLS(C) (cdiv(C, 16) * 4)
+#define TILE(C) (cdiv(C, 16) * 8)
+#define FRAGMENTS(C) (cdiv(C, 16) * 4)
+#define ROW(e) (((e) >> 1) & 1)
+#define CID(e) ((e) / 4 * 2 + ((e) & 1))
+static __device__ __forceinline__ int warp_row() { return threadIdx.x / 32 % 4 * 16; } // an agent is a warpgroup
+#include "common.cuh"
+
+// ---- What is the same in all lanes: redux writes a uniform register, so that branches and descriptors stay uniform too.
+FN int same(int x) { int y; asm volatile("redux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(y) : "r"(x)); return y; }
+
+// ---- Barriers. A barrier with phases counts warps; phase -1 is complete from the start.
+struct Barrier { u32 at; };
+FN void wait(Barrier b, int phase) {
+    u32 done;
+    do {
+        asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done) : "r"(b.at), "r"(phase & 1) : "memory");
+    } while (!done);
+}
+FN void arrive(Barrier b) { __syncwarp(); if (lane_id() == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b.at) : "memory"); }
+FN void expect(Barrier b, u32 bytes) { asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b.at), "r"(bytes) : "memory"); }
+struct NamedBarrier { int id; };
+struct NamedBarriers { int first; MEMBER explicit NamedBarriers(int id) : first(id) {} MEMBER NamedBarrier operator[](int k) const { return {first + k}; } };
+FN void sync(NamedBarrier b, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(b.id), "r"(threads) : "memory"); }
+FN void arrive(NamedBarrier b, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(b.id), "r"(threads) : "memory"); }
+
+// ---- Shared memory: a cell is panels of 64 columns, 128 bytes a row, 16-byte chunks exchanged as the 128-byte swizzle does.
+struct Smem {
+    u32 next;
+    MEMBER u32 take(u32 bytes, u32 alignment) { const u32 at = (next + alignment - 1) / alignment * alignment; next = at + bytes; return at; }
+    MEMBER u32 barriers(int n, int arrivals) {
+        const u32 at = take(8 * n, 8);
+        if (threadIdx.x == 0)
+            for (int k = 0; k < n; ++k) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at + 8 * k), "r"(arrivals) : "memory");
+        return at;
+    }
+};
+template <int N> struct Barriers {
+    u32 at;
+    MEMBER Barriers(Smem& smem, int arrivals) : at(smem.barriers(N, arrivals)) {}
+    MEMBER Barrier operator[](int k) const { return {at + 8 * k}; }
+    MEMBER operator Barrier() const { return {at}; }
+};
+template <class T, int H, int C> struct Cell {
+    typedef T type; static constexpr int kRows = H, kColumns = C, kPanel = H * 128, kPanels = cdiv(C, 64), kBytes = kPanels * kPanel;
+    u32 base;
+    MEMBER u32 address(int row, int chunk) const { return base + (chunk >> 3) * kPanel + row * 128 + (((chunk & 7) ^ (row & 7)) << 4); }
+};
+template <class T, int H, int C, int N, int... M> struct Cells { // N groups of cells
+    typedef Cells<T, H, C, M...> Part;
+    typedef Cell<T, H, C> One;
+    static constexpr int kCells = N * Part::kCells;
+    u32 base;
+    MEMBER Part operator[](int k) const { return {base + k * Part::kCells * One::kBytes}; }
+};
+template <class T, int H, int C, int N> struct Cells<T, H, C, N> {
+    typedef Cell<T, H, C> One;
+    static constexpr int kCells = N;
+    u32 base;
+    MEMBER One operator[](int k) const { return {base + k * One::kBytes}; }
+};
+template <class T, int H, int C, int... N> struct Shared : Cells<T, H, C, N...> {
+    MEMBER explicit Shared(Smem& smem) : Cells<T, H, C, N...>{smem.take(Cells<T, H, C, N...>::kCells * Cell<T, H, C>::kBytes, 1024)} {}
+};
+template <class T, int H, int C> struct Transposed { Cell<T, H, C> of; };
+template <class T, int H, int C> FN Transposed<T, H, C> transposed(const Cell<T, H, C>& x) { return {x}; }
+
+// ---- Movement by the copy engine. A map has two dims with the stride of a row: coordinates kFar - n + r and n lead to row r,
+// and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim).
+constexpr int kFar = 1 << 30;
+struct Box : Slice { const cb_map* map; int h, y; }; // y: of row 0
+struct Mapped : Tensor {
+    const cb_map& map; const int of_rows, of_heads; // what a request adds to either coordinate
+    MEMBER Mapped(const cb_args& args, int which, const cb_tensor& tensor, int first_head)
+        : Tensor(tensor, first_head), map(args.map[which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
+    MEMBER Box rows(int b, int h, int first, int end) const { return {Tensor::rows(b, h, first, end), &map, h - h0 + b * of_heads, b * of_rows}; }
+};
+template <class T, int H, int C> FN void load_box(u32 to, const Box& from, int first, int limit, Barrier full) {
+    const int n = max(min(from.end, limit), 0);
+    UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
+        asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(kFar - n + first), "r"(from.h), "r"(from.y + n), "r"(kFar) : "memory");
+}
+template <class T, int H, int C> FN void copy_async(const Cell<T, H, C>& to, const Box& from, int limit, Barrier full) {
+    if (lane_id() == 0) {
+        expect(full, Cell<T, H, C>::kBytes);
+        load_box<T, H, C>(to.base, from, from.first, limit, full);
+    }
+    __syncwarp();
+}
+template <class T, int H, int C, int N> FN void copy_async(const Cells<T, H, C, N>& to, const Box& from, int limit, Barrier full) {
+    if (lane_id() == 0) {
+        expect(full, N * Cell<T, H, C>::kBytes);
+        UNROLL for (int g = 0; g < N; ++g) load_box<T, H, C>(to[g].base, from, from.first + g * H, limit, full);
+    }
+    __syncwarp();
+}
+template <class T, int H, int C> FN void copy_async(const Box& to, int limit, const Cell<T, H, C>& from) {
+    if (lane_id() == 0) {
+        const int n = max(min(to.end, limit), 0);
+        UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
+            asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(kFar - n + to.first), "r"(to.h), "r"(to.y + n), "r"(kFar) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+    __syncwarp();
+}
+template <int N> FN void wait_stores() { if (lane_id() == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory"); __syncwarp(); }
+FN void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+template <class T, int H, int C, int N> FN void store(const Cell<T, H, C>& to, const float (&x)[N]) { // a warp's own rows
+    const int row = warp_row() + (lane_id() & 15);
+    UNROLL for (int k = 0; k < cdiv(C, 16); ++k)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to.address(row, 2 * k + (lane_id() >> 4))), "r"(pack2<T>(x[8 * k], x[8 * k + 1])),
+                     "r"(pack2<T>(x[8 * k + 2], x[8 * k + 3])), "r"(pack2<T>(x[8 * k + 4], x[8 * k + 5])), "r"(pack2<T>(x[8 * k + 6], x[8 * k + 7])) : "memory");
+}
+
+// ---- Products. A matrix descriptor: start / 16, leading offset / 16 << 16, then stride 1024 bytes and the 128-byte swizzle,
+// which are the same for all: low words are what is passed around and advanced.
+#define DESCRIPTOR_HIGH "0x40000040"
+FN u32 descriptor(u32 address, u32 leading) { return (address & 0x3FFFF) >> 4 | (leading >> 4) << 16; }
+FN void gemm_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+FN void gemm_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+#define A1 "%0,%1,%2,%3,%4,%5,%6,%7"
+#define A2 A1 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define A3 A2 ",%16,%17,%18,%19,%20,%21,%22,%23"
+#define A4 A3 ",%24,%25,%26,%27,%28,%29,%30,%31"
+#define A5 A4 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define A6 A5 ",%40,%41,%42,%43,%44,%45,%46,%47"
+#define A7 A6 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define A8 A7 ",%56,%57,%58,%59,%60,%61,%62,%63"
+#define A9 A8 ",%64,%65,%66,%67,%68,%69,%70,%71"
+#define A10 A9 ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define A11 A10 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define A12 A11 ",%88,%89,%90,%91,%92,%93,%94,%95"
+#define A13 A12 ",%96,%97,%98,%99,%100,%101,%102,%103"
+#define A14 A13 ",%104,%105,%106,%107,%108,%109,%110,%111"
+#define A15 A14 ",%112,%113,%114,%115,%116,%117,%118,%119"
+#define A16 A15 ",%120,%121,%122,%123,%124,%125,%126,%127"
+#define FX(i) "+f"(x[i]), "+f"(x[i + 1]), "+f"(x[i + 2]), "+f"(x[i + 3]), "+f"(x[i + 4]), "+f"(x[i + 5]), "+f"(x[i + 6]), "+f"(x[i + 7])
+#define F1 FX(0)
+#define F2 F1, FX(8)
+#define F3 F2, FX(16)
+#define F4 F3, FX(24)
+#define F5 F4, FX(32)
+#define F6 F5, FX(40)
+#define F7 F6, FX(48)
+#define F8 F7, FX(56)
+#define F9 F8, FX(64)
+#define F10 F9, FX(72)
+#define F11 F10, FX(80)
+#define F12 F11, FX(88)
+#define F13 F12, FX(96)
+#define F14 F13, FX(104)
+#define F15 F14, FX(112)
+#define F16 F15, FX(120)
+#define WIDTHS(DO) /* accumulators in eights, columns, then the numbers of the operands behind them */ \
+    DO(1, 16, 8, 9, 10, 11, 12, 13) DO(2, 32, 16, 17, 18, 19, 20, 21) DO(3, 48, 24, 25, 26, 27, 28, 29) DO(4, 64, 32, 33, 34, 35, 36, 37) \
+    DO(5, 80, 40, 41, 42, 43, 44, 45) DO(6, 96, 48, 49, 50, 51, 52, 53) DO(7, 112, 56, 57, 58, 59, 60, 61) DO(8, 128, 64, 65, 66, 67, 68, 69) \
+    DO(9, 144, 72, 73, 74, 75, 76, 77) DO(10, 160, 80, 81, 82, 83, 84, 85) DO(11, 176, 88, 89, 90, 91, 92, 93) DO(12, 192, 96, 97, 98, 99, 100, 101) \
+    DO(13, 208, 104, 105, 106, 107, 108, 109) DO(14, 224, 112, 113, 114, 115, 116, 117) DO(15, 240, 120, 121, 122, 123, 124, 125) DO(16, 256, 128, 129, 130, 131, 132, 133)
+// one step of 16 columns of A and B, both in shared memory; `add` 0: x is not read
+#define STEP_SHARED(TYPE, n, width, a, b, c, d, e, f) \
+    if constexpr (N == 8 * n) asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %" #c ", 0;\nmov.b64 a, {%" #a ", " DESCRIPTOR_HIGH "};\nmov.b64 b, {%" #b ", " DESCRIPTOR_HIGH "};\n" \
+        "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." TYPE "." TYPE " {" A##n "}, a, b, p, 1, 1, 0, 0;\n}" : F##n : "r"(of_a), "r"(of_b), "r"(add));
+#define STEP_SHARED_BF16(...) STEP_SHARED("bf16", __VA_ARGS__)
+#define STEP_SHARED_F16(...) STEP_SHARED("f16", __VA_ARGS__)
+template <class T> struct Steps;
+template <> struct Steps<bf16> {
+    template <int N> static MEMBER void shared(float (&x)[N], u32 of_a, u32 of_b, int add) { WIDTHS(STEP_SHARED_BF16) }
+    template <int N> static MEMBER void fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add);
+};
+template <> struct Steps<f16> {
+    template <int N> static MEMBER void shared(float (&x)[N], u32 of_a, u32 of_b, int add) { WIDTHS(STEP_SHARED_F16) }
+    template <int N> static MEMBER void fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add);
+};
+// one step of 16 rows of B, which is read by columns; A in registers
+#define STEP_FRAGMENT(TYPE, n, width, a, b, c, d, e, f) \
+    if constexpr (N == 8 * n) asm volatile("{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %" #f ", 0;\nmov.b64 b, {%" #e ", " DESCRIPTOR_HIGH "};\n" \
+        "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." TYPE "." TYPE " {" A##n "}, {%" #a ",%" #b ",%" #c ",%" #d "}, b, p, 1, 1, 1;\n}" : F##n : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(of_b), "r"(add));
+#define STEP_FRAGMENT_BF16(...) STEP_FRAGMENT("bf16", __VA_ARGS__)
+#define STEP_FRAGMENT_F16(...) STEP_FRAGMENT("f16", __VA_ARGS__)
+template <int N> MEMBER void Steps<bf16>::fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add) { WIDTHS(STEP_FRAGMENT_BF16) }
+template <int N> MEMBER void Steps<f16>::fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add) { WIDTHS(STEP_FRAGMENT_F16) }
+template <class T, int H, int C, int W, int N> FN void gemm_async(float (&x)[N], const Cell<T, H, C>& A, const Transposed<T, W, C>& B) {
+    static_assert(H == 64 && 2 * N == W && W % 16 == 0, "64 rows a warpgroup");
+    const u32 a = same(descriptor(A.base, 16)), b = same(descriptor(B.of.base, 16));
+    gemm_fence();
+    UNROLL for (int k = 0; k < cdiv(C, 16); ++k)
+        Steps<T>::shared(x, a + k / 4 * (H * 8) + k % 4 * 2, b + k / 4 * (W * 8) + k % 4 * 2, k != 0 ? 1 : 0);
+    gemm_commit();
+}
+template <class T, int M, int H, int C, int N> FN void gemm_async(float (&x)[N], const Fragment<T> (&A)[M], const Cell<T, H, C>& B, bool add) {
+    static_assert(4 * M == H && N == TILE(C), "the weights of a tile");
+    const u32 b = same(descriptor(B.base, Cell<T, H, C>::kPanel));
+    gemm_fence();
+    UNROLL for (int k = 0; k < H / 16; ++k) {
+        const u32 a[4] = {A[4 * k].bits, A[4 * k + 1].bits, A[4 * k + 2].bits, A[4 * k + 3].bits};
+        Steps<T>::fragment(x, a, b + k * 128, k != 0 || add ? 1 : 0);
+    }
+    gemm_commit();
+}
+// The waits name what becomes readable, so that no use of it moves above them.
+template <int PENDING, int N> FN void wait_gemm(float (&x)[N]) {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+    UNROLL for (int e = 0; e < N; ++e) asm volatile("" : "+f"(x[e])::"memory");
+}
+template <int PENDING, int N, class T, int M> FN void wait_gemm(float (&x)[N], Fragment<T> (&A)[M]) {
+    wait_gemm<PENDING>(x);
+    UNROLL for (int k = 0; k < M; ++k) asm volatile("" : "+r"(A[k].bits)::"memory");
+}
+// The same product by each warp alone, for its 16 rows (mma.sync has the accumulators of wgmma): small rather than fast.
+template <class T, int H, int C, int W, int N> FN void gemm(float (&x)[N], const Cell<T, H, C>& A, const Transposed<T, W, C>& B) {
+    const int lane = lane_id();
+    UNROLL for (int e = 0; e < N; ++e) x[e] = 0.f;
+    _Pragma("unroll 1") for (int k = 0; k < cdiv(C, 16); ++k) {
+        u32 a[4], b[4];
+        ldmatrix(a, A.address(warp_row() + (lane & 15), 2 * k + (lane >> 4)));
+        const u32 row = B.of.address((lane & 7) + (lane >> 4) * 8, 2 * k + (lane >> 3 & 1));
+        UNROLL for (int n = 0; n < W / 16; ++n) {
+            ldmatrix(b, row + n * 16 * 128);
+            mma<T>(x + 8 * n, a, b[0], b[1]);
+            mma<T>(x + 8 * n + 4, a, b[2], b[3]);
+        }
+    }
+    __syncwarp();
+}
+
+// ---- Work: items by a counter, which the last CTA leaves at 0. Head by head, or in sections of heads whose K and V stay in
+// the L2 cache together, the last rows first: they are the longest where a mask cuts the future off.
+enum Order { by_head, heaviest_first };
+template <int COLUMNS> struct Draw { // of K and of V together
+    const cb_args& args; int* const ticket; const int rows, count; i64 heads, section, at; int ahead;
+    MEMBER Draw(const cb_args& a, int* t, int BM, Order order, int other = 0)
+        : args(a), ticket(t), rows(cdiv(a.max_q, BM)), count(other > 0 ? other : a.heads_q), heads((i64)a.requests * count), section(1), at(blockIdx.x), ahead(0) {
+        if (order == heaviest_first) {
+            const i64 bytes = max((i64)a.max_kv * COLUMNS * 2, (i64)1);
+            section = min(heads, max(((i64)32 << 20) / bytes, (i64)1) * max(count / max(a.heads_kv, 1), 1));
+        }
+        draw();
+    }
+    MEMBER void draw() { if (lane_id() == 0) ahead = atomicAdd(ticket, 1); }
+    MEMBER bool next(int& b, int& h, int& m, int& Sq, int& Sk) {
+        if (at >= heads * rows) {
+            if (lane_id() == 0) {
+                __threadfence();
+                if (atomicAdd(ticket + 1, 1) == (int)gridDim.x - 1) ticket[0] = 0, ticket[1] = 0;
+            }
+            __syncwarp();
+            return false;
+        }
+        const i64 per = section * rows, first = at / per * section, rest = at - at / per * per, wide = min(section, heads - first);
+        const int r = (int)(rest / wide), bh = (int)(first + rest - r * wide);
+        m = rows - 1 - r;
+        b = bh / count;
+        h = bh - b * count + args.head_begin;
+        Sq = args.max_q;
+        Sk = key_length(args, b);
+        at = (i64)gridDim.x + __shfl_sync(~0u, ahead, 0);
+        draw();
+        return true;
+    }
+};
+
+// ---- A channel: entries of 512 bytes, published by one warp, taken by all warps of those that wait for them.
+FN void put(u32& at, int x) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(x) : "memory"); at += 4; }
+FN int got(u32& at) { int x; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at) : "memory"); at += 4; return same(x); }
+FN void get(u32& at, int& x) { x = got(at); }
+FN void get(u32& at, bool& x) { x = got(at) != 0; }
+template <int N> FN void put(u32& at, const Ranges<N>& x) { UNROLL for (int k = 0; k < N; ++k) put(at, x.begin[k]), put(at, x.end[k]), put(at, x.masked[k]); }
+template <int N> FN void get(u32& at, Ranges<N>& x) { UNROLL for (int k = 0; k < N; ++k) get(at, x.begin[k]), get(at, x.end[k]), get(at, x.masked[k]); }
+FN void put(u32& at, const Classes& x) { // a word of each kind a lane
+    put(at, x.count), put(at, x.step), put(at, x.total);
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 4 * lane_id()), "r"(x.some) : "memory");
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 128 + 4 * lane_id()), "r"(x.every) : "memory");
+    at += 256;
+}
+FN void get(u32& at, Classes& x) {
+    get(at, x.count), get(at, x.step), get(at, x.total);
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.some) : "r"(at + 4 * lane_id()) : "memory");
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.every) : "r"(at + 128 + 4 * lane_id()) : "memory");
+    at += 256;
+    x.rewind();
+}
+template <int N> struct Channel {
+    static constexpr int kEntry = 512;
+    u32 full, free, entries; int count;
+    MEMBER Channel(Smem& smem, int takers) : full(smem.barriers(N, 1)), free(smem.barriers(N, takers)), entries(smem.take(N * kEntry, 16)), count(0) {}
+    template <class... X> MEMBER void publish(const X&... x) {
+        const int k = count % N;
+        wait(Barrier{free + 8 * k}, count / N - 1);
+        u32 at = entries + k * kEntry;
+        (put(at, x), ...);
+        arrive(Barrier{full + 8 * k});
+        ++count;
+    }
+    template <class... X> MEMBER void take(X&... x) {
+        const int k = count % N;
+        wait(Barrier{full + 8 * k}, count / N);
+        u32 at = entries + k * kEntry;
+        (get(at, x), ...);
+        arrive(Barrier{free + 8 * k});
+        ++count;
+    }
+};
+
+template <int N> FN void thread_max_of(float (&m)[ROWS], const float (&x)[N]) { // of what this thread holds
+    float a[ROWS][2];
+    EACH_ROW(r) a[r][0] = a[r][1] = -INF;
+    EACH(e, x) a[ROW(e)][e & 1] = fmaxf(a[ROW(e)][e & 1], x[e]);
+    EACH_ROW(r) m[r] = fmaxf(a[r][0], a[r][1]);
+}
+
+// ---- Roles. Registers are moved between warpgroups, not warps.
+FN void begin_roles() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); __syncthreads(); }
+template <int N> FN void fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
+template <int N> FN void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
+
+//| @kernel(arch="sm_90a", expert="prefill_sm90", ctas="sms")
+//| def attention(
+extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_constant__ cb_args args) {
+    extern __shared__ __align__(1024) char raw[];
+    Smem smem = {shared_address(raw)};
+    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv;
+    const int warp = same(threadIdx.x / 32), warpgroup = warp / 4;
+    int b = 0, h = 0, m = 0, Sq = args.max_q, Sk = args.max_kv;
+//|     Q: elem[B, Hq, Sq, D],
+    const Mapped Q(args, 0, args.q, args.head_begin);
+//|     K: elem[B, Hk, Sk, D],
+    const Mapped K(args, 1, args.k, args.head_begin / (Hq / Hk));
+//|     V: elem[B, Hk, Sk, Dv],
+    const Mapped V(args, 2, args.v, args.head_begin / (Hq / Hk));
+//|     Out: elem[B, Hq, Sq, Dv],
+    const Mapped Out(args, 3, args.o, args.head_begin);
+//|     Lse: f32[B, Hq, Sq],
+    const Tensor Lse(args.lse, args.head_begin);
+//|     ticket: counter,
+    int* const ticket = args.ticket;
+//|     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e18, elem=bf16):
+    constexpr int BM = 128, BN = 128, ST = 2, QB = 2, WG = 2, D = 128, Dv = 128;
+    constexpr float SLACK = 8.0f, LIMIT = 1.1529215e18f;
+    using elem = bf16;
+//|     R = BM // WG
+    constexpr int R = BM / WG;
+//|     G = Hq // Hk
+    const int G = Hq / Hk;
+//|     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
+    const float unit = LOG2E / sqrtf((float)D);
+//|     Qs = alloc(shared, (QB, WG, R, D), elem)                # a buffer that is used up stages the output of its rows
+    const Shared<elem, R, D, QB, WG> Qs(smem);
+//|     Ks = alloc(shared, (ST, BN, D), elem)
+    const Shared<elem, BN, D, ST> Ks(smem);
+//|     Vs = alloc(shared, (ST, BN, Dv), elem)
+    const Shared<elem, BN, Dv, ST> Vs(smem);
+//|     q_full, q_free = barrier(1, n=QB), barrier(1, n=QB)
+    const Barriers<QB> q_full(smem, 1), q_free(smem, 1);
+//|     o_full = barrier(1, n=QB * WG)                          # staged, by buffer and warpgroup
+    const Barriers<QB * WG> o_full(smem, 4);
+//|     k_full, k_free = barrier(1, n=ST), barrier(WG, n=ST)
+    const Barriers<ST> k_full(smem, 1), k_free(smem, 4 * WG);
+//|     v_full, v_free = barrier(1, n=ST), barrier(WG, n=ST)
+    const Barriers<ST> v_full(smem, 1), v_free(smem, 4 * WG);
+//|     turn = named_barrier(2, n=WG)
+    const NamedBarriers turn(1);
+//|     items = channel(4, takers=WG + 1)
+    Channel<4> items(smem, 4 * WG + 1);
+
+//|     def key_tiles(b, h, i0, i1):
+    auto key_tiles = [&](int b, int h, int i0, int i1) {
+//|         whole = Sk // BN
+        const int whole = Sk / BN;
+//|         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
+        return Ranges<2>{{whole, 0}, {cdiv(Sk, BN), whole}, {true, false}};
+//|         # end
+    };
+
+//|     def scores(S, b, h, i0, n, masked):
+    auto scores = [&](const float (&S)[TILE(BN)], int b, int h, int i0, int n, bool masked, float (&x)[TILE(BN)]) {
+//|         i, j = rows(i0, R), cols(n * BN, BN)
+        const Rows i(i0); const Cols j(n * BN);
+//|         x = S
+        EACH(e, x) x[e] = S[e];
+//|         if masked:
+        if (masked) {
+//|             x = where(j < Sk, x, -inf)
+            EACH(e, x) x[e] = (j[CID(e)] < Sk) ? x[e] : -INF;
+//|             # end
+        }
+//|         return x
+//|         # end
+    };
+
+//|     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
+    auto refer = [&](const float (&x)[TILE(BN)], float (&base)[ROWS], float (&limit)[ROWS], float (&row_sum)[ROWS], float (&shrink)[ROWS], bool& moved, bool& ready) {
+//|         shrink = full(R, 1.0)
+        EACH_ROW(r) shrink[r] = 1.0f;
+//|         moved = any(x * unit > limit)
+        {
+            float most[ROWS];
+            thread_max_of(most, x);
+            bool some = false;
+            EACH_ROW(r) some = some | (most[r] * unit > limit[r]);
+            moved = __any_sync(~0u, some);
+        }
+//|         if moved:
+        if (moved) {
+//|             top = x.amax(-1) * unit
+            float top[ROWS];
+            row_max_of(top, x);
+            EACH_ROW(r) top[r] = top[r] * unit;
+//|             up = top > limit
+            bool up[ROWS];
+            EACH_ROW(r) up[r] = top[r] > limit[r];
+//|             shrink = where(up, where(limit == -inf, 0.0, exp2(base - top)), 1.0)
+            EACH_ROW(r) shrink[r] = up[r] ? ((limit[r] == -INF) ? 0.f : exp2_fast(base[r] - top[r])) : 1.f;
+//|             base = where(up, top, base)
+            EACH_ROW(r) base[r] = up[r] ? top[r] : base[r];
+//|             limit = where(up, top + SLACK, limit)
+            EACH_ROW(r) limit[r] = up[r] ? top[r] + SLACK : limit[r];
+//|             row_sum = row_sum * shrink
+            EACH_ROW(r) row_sum[r] = row_sum[r] * shrink[r];
+//|             # end
+        }
+//|         ready = not any(limit == -inf)                      # every row has a reference
+        {
+            bool some = false;
+            EACH_ROW(r) some = some | (limit[r] == -INF);
+            ready = !__any_sync(~0u, some);
+        }
+//|         return base, limit, row_sum, shrink, moved, ready
+//|         # end
+    };
+
+//|     with role("load", warps=1, registers=40):
+    begin_roles();
+    if (warpgroup == 0) fewer_registers<40>();
+    if (warp == 0) {
+//|         first = 0                                           # step of the stream at which this item begins
+        int first = 0;
+//|         for w, (b, h, m) in enumerate(draw(ticket, B, Hq, cdiv(Sq, BM), order="by_head")):
+        int w = 0;
+        for (Draw<D + Dv> queue(args, ticket, BM, by_head); queue.next(b, h, m, Sq, Sk); ++w) {
+//|             ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
+            auto ranges = key_tiles(b, h, m * BM, min((m + 1) * BM, Sq));
+//|             publish(items, (True, b, h, m, ranges))
+            items.publish(true, b, h, m, ranges);
+//|             y, q = divmod(w, QB)
+            const int y = w / QB, q = w % QB;
+//|             wait(q_free[q], y - 1)
+            wait(q_free[q], y - 1);
+//|             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs[q], signal=q_full[q])
+            copy_async(Qs[q], Q.rows(b, h, m * BM, (m + 1) * BM), Sq, q_full[q]);
+//|             for k in range(length(ranges) + 1):             # K goes one step ahead of V
+            for (int k = 0; k < ranges.length() + 1; ++k) {
+//|                 if k < length(ranges):
+                if (k < ranges.length()) {
+//|                     n, masked = pick(ranges, k)
+                    int n; bool masked;
+                    ranges.pick(k, n, masked);
+//|                     u, s = divmod(first + k, ST)
+                    const int u = (first + k) / ST, s = (first + k) % ST;
+//|                     wait(k_free[s], u - 1)
+                    wait(k_free[s], u - 1);
+//|                     copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[s], signal=k_full[s])
+                    copy_async(Ks[s], K.rows(b, h / G, n * BN, (n + 1) * BN), Sk, k_full[s]);
+//|                     # end
+                }
+//|                 if k > 0:
+                if (k > 0) {
+//|                     n, masked = pick(ranges, k - 1)
+                    int n; bool masked;
+                    ranges.pick(k - 1, n, masked);
+//|                     u, s = divmod(first + k - 1, ST)
+                    const int u = (first + k - 1) / ST, s = (first + k - 1) % ST;
+//|                     wait(v_free[s], u - 1)
+                    wait(v_free[s], u - 1);
+//|                     copy_async(V[b, h // G, n * BN:(n + 1) * BN], Vs[s], signal=v_full[s])
+                    copy_async(Vs[s], V.rows(b, h / G, n * BN, (n + 1) * BN), Sk, v_full[s]);
+//|                     # end
+                }
+//|                 # end
+            }
+//|             first += length(ranges)
+            first += ranges.length();
+//|             # end
+        }
+//|         publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
+        items.publish(false, 0, 0, 0, key_tiles(0, 0, 0, 0));
+//|         # end
+    }
+
+//|     with role("store", warps=1, registers=40):
+    if (warp == 1) { // its registers are the load role's: 40
+//|         w = 0
+        int w = 0;
+//|         more, b, h, m, ranges = take(items)
+        bool more; decltype(key_tiles(0, 0, 0, 0)) ranges;
+        items.take(more, b, h, m, ranges);
+        Sk = key_length(args, b);
+//|         while more:
+        while (more) {
+//|             y, q = divmod(w, QB)
+            const int y = w / QB, q = w % QB;
+//|             for g in range(WG):
+            for (int g = 0; g < WG; ++g) {
+//|                 wait(o_full[q * WG + g], y)
+                wait(o_full[q * WG + g], y);
+//|                 copy_async(Qs[q][g], Out[b, h, m * BM + g * R:m * BM + (g + 1) * R])
+                copy_async(Out.rows(b, h, m * BM + g * R, m * BM + (g + 1) * R), Sq, Qs[q][g]);
+//|                 # end
+            }
+//|             wait(Qs[q])                                     # the copies have read it
+            wait_stores<0>();
+//|             arrive(q_free[q])
+            arrive(q_free[q]);
+//|             w += 1
+            ++w;
+//|             more, b, h, m, ranges = take(items)
+            items.take(more, b, h, m, ranges);
+            Sk = key_length(args, b);
+//|             # end
+        }
+//|         # end
+    }
+
+//|     with role("math", warpgroups=WG, registers=232) as g:
+    if (warpgroup > 0) {
+        more_registers<232>();
+        const int g = warpgroup - 1;
+//|         S = alloc(register, (R, BN), f32)
+        float S[TILE(BN)];
+//|         P = alloc(register, (R, BN), elem)
+        Fragment<elem> P[FRAGMENTS(BN)];
+//|         acc = alloc(register, (R, Dv), f32)
+        float acc[TILE(Dv)];
+//|         if g == WG - 1:
+        if (g == WG - 1) {
+//|             arrive(turn[0])                                 # the first turn is warpgroup 0's
+            arrive(turn[0], 256);
+//|             # end
+        }
+//|         w, it, k, q, u, s = 0, 0, 0, 0, 0, 0                # item, step, its step of the item, Q buffer, use and stage
+        int w = 0, it = 0, k = 0, q = 0, u = 0, s = 0;
+//|         more, b, h, m, ranges = take(items)
+        bool more; decltype(key_tiles(0, 0, 0, 0)) ranges;
+        items.take(more, b, h, m, ranges);
+        Sk = key_length(args, b);
+//|         busy = more
+        const bool busy = more;
+//|         if busy:
+        int i0; float base[ROWS], limit[ROWS], row_sum[ROWS], shrink[ROWS]; int n; bool masked; float x[TILE(BN)]; bool moved, ready; float p[TILE(BN)];
+        if (busy) {
+//|             i0 = m * BM + g * R
+            i0 = m * BM + g * R;
+//|             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
+            EACH_ROW(r) base[r] = 0.f, limit[r] = -INF, row_sum[r] = 0.f;
+//|             n, masked = pick(ranges, 0)
+            ranges.pick(0, n, masked);
+//|             wait(q_full[0], 0)
+            wait(q_full[0], 0);
+//|             wait(k_full[0], 0)
+            wait(k_full[0], 0);
+//|             gemm_async(Qs[0][g], Ks[0].T, out=S)
+            gemm_async(S, Qs[0][g], transposed(Ks[0]));
+//|             wait(S)
+            wait_gemm<0>(S);
+//|             arrive(k_free[0])
+            arrive(k_free[0]);
+//|             x = scores(S, b, h, i0, n, masked)
+            scores(S, b, h, i0, n, masked, x);
+//|             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            refer(x, base, limit, row_sum, shrink, moved, ready);
+//|             p = exp2(x * unit - base)
+            EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
+//|             row_sum = row_sum + p.sum(-1)
+            {
+                float part[ROWS];
+                row_sum_of(part, p);
+                EACH_ROW(r) row_sum[r] = row_sum[r] + part[r];
+            }
+//|             P[:] = p
+            pack(P, p);
+//|             # end
+        }
+//|         while more:                                         # scores of this step beside P V of the one before, of any item
+        bool start; float inv[ROWS];
+        while (more) {
+//|             t, v = s, u
+            const int t = s, v = u;
+//|             fresh = k + 1 == length(ranges)                 # the step before was its item's last
+            const bool fresh = k + 1 == ranges.length();
+//|             start = k == 0                                  # the step before was its item's first
+            start = k == 0;
+//|             k += 1
+            ++k;
+//|             old = q
+            const int old = q;
+//|             if fresh:
+            if (fresh) {
+//|                 total = complete(row_sum)
+                float total[ROWS];
+                EACH_ROW(r) total[r] = quad_sum(row_sum[r]);
+//|                 inv = where(total > 0.0, 1.0 / total, 0.0)
+                EACH_ROW(r) inv[r] = (total[r] > 0.f) ? rcp_fast(total[r]) : 0.f;
+//|                 lse = where(total > 0.0, (base + log2(total)) * LN2, -inf)
+                float lse[ROWS];
+                EACH_ROW(r) lse[r] = (total[r] > 0.f) ? (base[r] + log2_fast(total[r])) * LN2 : -INF;
+//|                 Lse[b, h, i0:i0 + R] = lse
+                store_rows<float, R>(Lse.rows(b, h, i0, i0 + R), Sq, lse);
+//|                 more, b, h, m, ranges = take(items)
+                items.take(more, b, h, m, ranges);
+                Sk = key_length(args, b);
+//|                 if not more:
+                if (!more) {
+//|                     break
+                    break;
+//|                     # end
+                }
+//|                 w += 1
+                ++w;
+//|                 k = 0
+                k = 0;
+//|                 y, q = divmod(w, QB)
+                const int y = w / QB;
+                q = w % QB;
+//|                 i0 = m * BM + g * R
+                i0 = m * BM + g * R;
+//|                 base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
+                EACH_ROW(r) base[r] = 0.f, limit[r] = -INF, row_sum[r] = 0.f;
+//|                 wait(q_full[q], y)
+                wait(q_full[q], y);
+//|                 # end
+            }
+//|             n, masked = pick(ranges, k)
+            ranges.pick(k, n, masked);
+//|             it += 1
+            ++it;
+//|             u, s = divmod(it, ST)
+            u = it / ST, s = it % ST;
+//|             wait(k_full[s], u)
+            wait(k_full[s], u);
+//|             sync(turn[g])
+            sync(turn[g], 256);
+//|             gemm_async(Qs[q][g], Ks[s].T, out=S)
+            gemm_async(S, Qs[q][g], transposed(Ks[s]));
+//|             wait(v_full[t], v)
+            wait(v_full[t], v);
+//|             gemm_async(P, Vs[t], out=acc, add=not start)
+            gemm_async(acc, P, Vs[t], !start);
+//|             arrive(turn[(g + 1) % WG])
+            arrive(turn[(g + 1) % WG], 256);
+//|             wait(S)
+            wait_gemm<1>(S);
+//|             x = scores(S, b, h, i0, n, masked)
+            scores(S, b, h, i0, n, masked, x);
+//|             exact = fresh or not ready
+            const bool exact = fresh || !ready;
+//|             moved = False
+            moved = false;
+//|             if exact:
+            if (exact) {
+//|                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+                refer(x, base, limit, row_sum, shrink, moved, ready);
+//|                 # end
+            }
+//|             p = exp2(x * unit - base)
+            EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
+//|             wait(acc)
+            wait_gemm<0>(acc, P);
+//|             arrive(v_free[t])
+            arrive(v_free[t]);
+//|             if fresh:                                       # that was the last P V of the item before
+            if (fresh) {
+//|                 acc[:] = acc * inv
+                EACH(e, acc) acc[e] = acc[e] * inv[ROW(e)];
+//|                 Qs[old][g][:] = acc
+                store(Qs[old][g], acc);
+//|                 fence(Qs[old][g])
+                fence_async();
+//|                 arrive(o_full[old * WG + g])
+                arrive(o_full[old * WG + g]);
+//|                 # end
+            }
+//|             part = p.sum(-1)
+            float part[ROWS];
+            row_sum_of(part, p);
+//|             if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
+            bool vote0;
+            {
+                bool some = false;
+                EACH_ROW(r) some = some | (part[r] > LIMIT);
+                vote0 = __any_sync(~0u, some);
+            }
+            if (!exact && vote0) {
+//|                 gemm(Qs[q][g], Ks[s].T, out=S)
+                gemm(S, Qs[q][g], transposed(Ks[s]));
+//|                 x = scores(S, b, h, i0, n, masked)
+                scores(S, b, h, i0, n, masked, x);
+//|                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+                refer(x, base, limit, row_sum, shrink, moved, ready);
+//|                 p = exp2(x * unit - base)
+                EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
+//|                 part = p.sum(-1)
+                row_sum_of(part, p);
+//|                 # end
+            }
+//|             arrive(k_free[s])                               # only now: the tile might have been needed again
+            arrive(k_free[s]);
+//|             row_sum = row_sum + part
+            EACH_ROW(r) row_sum[r] = row_sum[r] + part[r];
+//|             P[:] = p
+            pack(P, p);
+//|             if moved and not fresh:
+            if (moved && !fresh) {
+//|                 acc[:] = acc * shrink
+                EACH(e, acc) acc[e] = acc[e] * shrink[ROW(e)];
+//|                 # end
+            }
+//|             # end
+        }
+//|         if busy:                                            # the last P V of the stream
+        if (busy) {
+//|             wait(v_full[s], u)
+            wait(v_full[s], u);
+//|             gemm_async(P, Vs[s], out=acc, add=not start)
+            gemm_async(acc, P, Vs[s], !start);
+//|             wait(acc)
+            wait_gemm<0>(acc, P);
+//|             arrive(v_free[s])
+            arrive(v_free[s]);
+//|             acc[:] = acc * inv
+            EACH(e, acc) acc[e] = acc[e] * inv[ROW(e)];
+//|             Qs[q][g][:] = acc
+            store(Qs[q][g], acc);
+//|             fence(Qs[q][g])
+            fence_async();
+//|             arrive(o_full[q * WG + g])
+            arrive(o_full[q * WG + g]);
+//|             # end
+        }
+//|         # end
+    }
+//|     # end
+}
