@@ -42,7 +42,8 @@ inline std::shared_ptr<const ir::Specification> parsed(const std::string& text,
     return *result;
 }
 
-inline ir::Request request_for(const char* arch = "sm_90a") {
+/// For an architecture that has portable experts only, so that stages are those of one.
+inline ir::Request request_for(const char* arch = "sm_80") {
     ir::Request r;
     r.head_dim = r.head_dim_v = 64;
     r.arch = arch;
@@ -50,7 +51,7 @@ inline ir::Request request_for(const char* arch = "sm_90a") {
 }
 
 /// One that rules refuse: no expert computes in float32.
-inline ir::Request generic_request(const char* arch = "sm_90a") {
+inline ir::Request generic_request(const char* arch = "sm_80") {
     ir::Request r = request_for(arch);
     r.q_dtype = r.kv_dtype = r.o_dtype = ir::DType::F32;
     return r;

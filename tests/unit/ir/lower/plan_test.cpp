@@ -8,7 +8,7 @@ using namespace cubridge::ir;
 
 launch::Plan plan_of(const std::string& heads, const std::string& heads_of_v = "Hk") {
     lower::Shape shape;
-    shape.grids.push_back({"attention", {"B", heads, "cdiv(Sq, 128)"}, false, 128, 65536});
+    shape.grids.push_back({"attention", {"B", heads, "cdiv(Sq, 128)"}, false, 128, 65536, {}, false});
     shape.storage.emplace_back("T", std::vector<std::string>{"B", "Hq", "maximum(Sq, Sk)"});
     shape.storage_types.push_back(DType::F32);
     const auto program =
