@@ -348,7 +348,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
     int* const ticket = args.ticket;
 //|     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e18, elem=bf16):
     constexpr int BM = 128, BN = 128, ST = 2, QB = 2, WG = 2, D = 128, Dv = 128;
-    constexpr float SLACK = 8.0f, LIMIT = 1.1529215e18f;
+    constexpr float SLACK = 8.0f;
+    constexpr float LIMIT = 1.1529215e+18f;
     using elem = bf16;
 //|     R = BM // WG
     constexpr int R = BM / WG;
@@ -558,13 +559,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         busy = more
         const bool busy = more;
 //|         if busy:
-        int i0; float base[ROWS], limit[ROWS], row_sum[ROWS], shrink[ROWS]; int n; bool masked; float x[TILE(BN)]; bool moved, ready; float p[TILE(BN)];
+        int i0; float base[ROWS]; float limit[ROWS]; float row_sum[ROWS]; float shrink[ROWS]; bool ready;
         if (busy) {
 //|             i0 = m * BM + g * R
             i0 = m * BM + g * R;
 //|             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             EACH_ROW(r) base[r] = 0.f, limit[r] = -INF, row_sum[r] = 0.f;
 //|             n, masked = pick(ranges, 0)
+            int n; bool masked;
             ranges.pick(0, n, masked);
 //|             wait(q_full[0], 0)
             wait(q_full[0], 0);
@@ -577,10 +579,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|             arrive(k_free[0])
             arrive(k_free[0]);
 //|             x = scores(S, b, h, i0, n, masked)
+            float x[TILE(BN)];
             scores(S, b, h, i0, n, masked, x);
 //|             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            bool moved;
             refer(x, base, limit, row_sum, shrink, moved, ready);
 //|             p = exp2(x * unit - base)
+            float p[TILE(BN)];
             EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
 //|             row_sum = row_sum + p.sum(-1)
             {
@@ -642,6 +647,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|                 # end
             }
 //|             n, masked = pick(ranges, k)
+            int n; bool masked;
             ranges.pick(k, n, masked);
 //|             it += 1
             ++it;
@@ -662,11 +668,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|             wait(S)
             wait_gemm<1>(S);
 //|             x = scores(S, b, h, i0, n, masked)
+            float x[TILE(BN)];
             scores(S, b, h, i0, n, masked, x);
 //|             exact = fresh or not ready
             const bool exact = fresh || !ready;
 //|             moved = False
-            moved = false;
+            bool moved = false;
 //|             if exact:
             if (exact) {
 //|                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
@@ -674,6 +681,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|                 # end
             }
 //|             p = exp2(x * unit - base)
+            float p[TILE(BN)];
             EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
 //|             wait(acc)
             wait_gemm<0>(acc, P);
