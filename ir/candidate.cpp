@@ -4,6 +4,7 @@
 #include "cubridge/ir/kernel_abi.h"
 #include "ir/cuir/execute.h"
 #include "ir/experts/experts.h"
+#include "ir/lower/agents.h"
 #include "ir/lower/lower.h"
 #include "ir/lower/plan.h"
 #include "ir/spec/variant.h"

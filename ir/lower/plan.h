@@ -6,9 +6,6 @@
 
 namespace cubridge::ir::lower {
 
-/// A role of it has `warpgroups=`.
-bool has_warpgroups(const cuir::Kernel& kernel);
-
 /// Sets entries, tensor maps, ticket and workspace of `plan`, and the alignment of operands that are copied; its
 /// operands give the numbers of `x0`, `x1`, ... Where kernels, tables or tensors have heads of another number than q or
 /// k, no first one of a shard is known: `head_begin == 0` is added to the conditions. Errors: "no_rule" for an extent

@@ -1,8 +1,8 @@
 // What a launch of a program needs. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "ir/lower/expression.h"
 #include "ir/lower/facts.h"
 #include "ir/lower/lower.h"
-#include "ir/lower/plan.h"
 #include <algorithm>
 #include <limits>
 
@@ -19,7 +19,6 @@ namespace {
 constexpr int kLine = 128;                ///< bytes: what `Smem::take` and a row of a cell round up to
 constexpr int kPanel = 1024;              ///< where swizzled panels begin
 constexpr int kBarrier = 8, kEntry = 512; ///< bytes of a barrier, of an entry of a channel
-constexpr int kWarpgroup = 128;           ///< threads
 constexpr int kMostRows = 256;            ///< of a tensor map's box
 
 const Node* keyword(const Node& call, std::string_view name) {
@@ -31,16 +30,6 @@ const Node* keyword(const Node& call, std::string_view name) {
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) {
     return (n + to - 1) / to * to;
 }
-
-} // namespace
-
-bool has_warpgroups(const Kernel& kernel) {
-    return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Statement& s) {
-        return s.kind == K::With && !s.node->items.empty() && keyword(*s.node->items[0], "warpgroups") != nullptr;
-    });
-}
-
-namespace {
 
 /// The call that gives the kernel's items: of a loop, `enumerate` around it or not.
 const Node* find_items(const std::vector<Statement>& body, bool map) {
@@ -143,20 +132,6 @@ int shared_bytes(const Kernel& kernel) {
     return static_cast<int>(total);
 }
 
-/// Roles of warps share one warpgroup.
-int threads_of(const Kernel& kernel) {
-    if (!has_warpgroups(kernel)) return resources(kernel).threads;
-    const auto values = int_constants(kernel);
-    std::int64_t warps = 0, groups = 0;
-    for (const auto& s : kernel.body) {
-        if (s.kind != K::With) continue;
-        const Node& role = *s.node->items[0];
-        if (const Node* n = keyword(role, "warps")) warps += positive(*n, values, "`warps` of a role");
-        if (const Node* n = keyword(role, "warpgroups")) groups += positive(*n, values, "`warpgroups` of a role");
-    }
-    return static_cast<int>(rounded_up(32 * warps, kWarpgroup) + kWarpgroup * groups);
-}
-
 std::string root(const Node& node) {
     return node.kind == Kind::Subscript ? root(*node.items[0]) : node.kind == Kind::Name ? node.text : "";
 }
@@ -223,7 +198,7 @@ Shape::Grid grid(const Kernel& kernel) {
         located(kernel.head[1], [&] { fail("no_rule", kernel.is_map() ? "no each()" : "no bind() or draw()"); });
     for (std::size_t k = callee(*items) == "draw" ? 2 : 1; k < items->items.size(); ++k)
         out.items.push_back(over_sizes(*items->items[k], int_constants(kernel)));
-    out.threads = kernel.is_map() ? resources(kernel).threads : threads_of(kernel);
+    out.threads = resources(kernel).threads;
     if (kernel.is_map()) return out;
     out.per_sm = kernel.attribute("ctas") == "sms";
     out.shared_bytes = shared_bytes(kernel);

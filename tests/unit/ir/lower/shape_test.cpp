@@ -1,5 +1,5 @@
 // What a launch needs. SPDX-License-Identifier: Apache-2.0
-#include "ir/lower/plan.h"
+#include "ir/lower/agents.h"
 #include "tests/unit/ir/lower/expert.h"
 #include <gtest/gtest.h>
 
