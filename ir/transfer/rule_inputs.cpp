@@ -121,8 +121,7 @@ void other_heads(Work& w, const std::string& tensor) {
 
 void load_from(Work& w, const std::string& tensor, const Source& s, Expr own_head) {
     if (s.tensor == tensor && s.head == own_head) return;
-    Local local(w, Local::Where::Role);
-    local.writer.hoist = nullptr;
+    Local local(w, Local::Where::Load);
     const NodePtr head = local.writer.write(s.head);
     edit_slices(w.kernel.body, tensor, [&](const NodePtr& x) {
         auto out = std::make_shared<syntax::Node>(*x);
@@ -177,10 +176,13 @@ void inputs(Work& w) {
     const bool plain_heads = w.launch.v.heads == pool.dim(dims::Hq);
     const auto source = [&](Expr e, const char* what, int row, int column, Expr rows, const char* columns) {
         const auto s = plain(w, e, row, column);
+        const bool own = s && (s->tensor == "Q" || s->tensor == "K" || s->tensor == "V");
+        if (w.at.mapped && !own)
+            refuse(std::string(what) + " is no slice of q, k or v, which are the tensors that maps describe");
         return s ? *s : transformed(w, e, what, row, column, rows, columns);
     };
     if (p.keys != pool.dim(dims::Sk)) { // before anything else is written: the expert's own Sk
-        Local local(w, Local::Where::Role);
+        Local local(w, Local::Where::Load);
         w.keys = local.writer.write(p.keys);
         const auto rename = [&](auto&& self, std::vector<Statement>& block) -> void {
             for (auto& s : block) {
@@ -200,7 +202,7 @@ void inputs(Work& w) {
     for (const auto& [tensor, s] : {std::pair<std::string, const Source&>{"Q", q}, {"K", k}, {"V", v}})
         if (s.tensor != tensor) become(w, tensor, s.tensor);
     if (!plain_heads) { // bind(B, Hq, ...) and the outputs have other heads
-        Local local(w, Local::Where::Role);
+        Local local(w, Local::Where::Load);
         const NodePtr heads = local.writer.write(w.launch.v.heads);
         const auto rebind = [&](auto&& self, std::vector<Statement>& block) -> void {
             for (auto& s : block) {
@@ -224,8 +226,7 @@ void inputs(Work& w) {
     const Expr end = length_of(w);
     if (!end || p.keep->kind == Kind::Const) return;
     // rows beyond it may be anything, NaN too: 0 * NaN would reach the output
-    Local local(w, Local::Where::Role);
-    local.writer.hoist = nullptr;
+    Local local(w, Local::Where::Load);
     const NodePtr bound = local.writer.write(end);
     for (const std::string& t : {k.tensor, v.tensor}) {
         edit_slices(w.kernel.body, t, [&](const NodePtr& x) {
