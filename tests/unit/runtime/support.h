@@ -98,7 +98,7 @@ public:
         std::this_thread::sleep_for(pause);
         const bool by_rules = job.name == "attention.cu";
         if (fails || (by_rules && (fails_on_rules || fails_next-- > 0)))
-            return Fault{"compile", "the source does not compile", "", 0, "kernel.cu(1): error"};
+            return Fault{kind, "the source does not compile", "", 0, "kernel.cu(1): error"};
         CompileResult result;
         Elf64_Ehdr header{}; // and one empty section: the least that is whole
         std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -128,6 +128,7 @@ public:
     std::atomic<int> compiles{0};
     std::chrono::milliseconds pause{0};
     bool fails = false;
+    std::string kind = "compile";   ///< of those faults
     std::atomic<int> fails_next{0}; ///< so many experts' kernels to come do not compile
     bool fails_on_rules = false;    ///< an expert's kernel does not compile, whatever rules made of it
     int spills = 0;

@@ -1,5 +1,7 @@
 // The Hopper expert: what it says and what its statements print. SPDX-License-Identifier: Apache-2.0
 #include "ir/cuir/execute.h"
+#include "ir/lower/expert.h"
+#include "ir/lower/rules.h"
 #include "ir/transfer/reference.h"
 #include "tests/unit/ir/lower/hopper.h"
 #include <gtest/gtest.h>
@@ -20,6 +22,36 @@ TEST(HopperTest, TheExpertIsWhatItsMarginSays) {
 TEST(HopperTest, ItsMarginIsTheProgram) {
     const auto p = cuir::read(test::read_file("tests/corpus/cuir/prefill_sm90.py"));
     EXPECT_TRUE(cuir::equal(*p, *lift(hopper_text())));
+}
+
+TEST(HopperTest, EveryStatementHasARule) {
+    for (const std::string& text : {hopper_text(), test::expert_text()}) {
+        auto file = Expert::read(text);
+        ASSERT_TRUE(file) << file.error().message;
+        int count = 0;
+        const auto put = [&](std::size_t at, const Lines& lines) {
+            auto& segment = file->margin.segments[at];
+            segment.cuda.clear();
+            for (const auto& l : lines) segment.cuda.push_back("    " + l);
+        };
+        const auto print = [&](const auto& self, const std::vector<cuir::Statement>& body) -> void {
+            for (const auto& s : body) {
+                self(self, s.body);
+                if (s.kind == cuir::Statement::Kind::With) continue; // a role is not made by a rule
+                const Region r = print_region(s, file->analysis);
+                ++count;
+                put(file->places.at(&s).open, r.lines);
+                if (s.opens_block()) put(file->places.at(&s).close, r.end);
+            }
+        };
+        print(print, file->program.main()->body);
+        EXPECT_GT(count, 50);
+        const std::string all = join(file->margin);
+        for (const auto& f : census(all)) ADD_FAILURE() << f;
+        const auto again = lower(all, file->program); // equal regions under lines that are the same twice
+        ASSERT_TRUE(again) << message(again);
+        EXPECT_EQ(again->cuda, all);
+    }
 }
 
 TEST(HopperTest, WithItsOwnLiftItIsByteIdentical) {

@@ -151,6 +151,22 @@ TEST_F(Rules, ExpertsAreTriedInTurn) {
     is_generic(generic);
 }
 
+/// A text that the compiler is not given is no end either; a compiler that has not the architecture is.
+TEST_F(Rules, OnlyFaultsOfTheTextAreTheExperts) {
+    options.experts = {"prefill_sm80", "prefill_sm80"};
+    for (const char* kind : {"gate", "empty", "arch", "deadline"}) {
+        SCOPED_TRACE(kind);
+        compiler->kind = kind;
+        compiler->fails_next = 1;
+        const auto report = adapt(spec, request_for(), options);
+        const bool goes_on = kind == std::string("gate") || kind == std::string("empty");
+        EXPECT_EQ(report.artifact.has_value(), goes_on);
+        EXPECT_EQ(report.error.has_value(), !goes_on);
+        EXPECT_EQ(stage(report, "compile").verdict, Stage::Verdict::Failed);
+        compiler->fails_next = 0;
+    }
+}
+
 /// What an expert that somebody named gave is not what would be made without.
 TEST_F(Rules, ANamedExpertLeavesTheStoreAlone) {
     const auto made = adapt(spec, request_for(), options);
