@@ -331,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         if masked:
         if (masked) {
 //|             x = where(j < Sk, x, -inf)
-            EACH(e, x) x[e] = (j[CID(e)] < Sk) ? x[e] : -INF;
+            EACH(e, x) x[e] = (j.offset(CID(e)) < j.after(Sk)) ? x[e] : -INF;
 //|             # end
         }
 //|         return x
