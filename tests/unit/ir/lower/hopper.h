@@ -87,7 +87,8 @@ inline std::map<std::string, std::string> hopper_orchestrations() {
         for (int k = 0; k < 2; ++k) p = edited(p, "registers=40", few);
         return edited(p, "registers=232", many);
     };
-    const std::string three = registers("registers=32", "registers=160");
+    const std::string three =
+        edited(edited(registers("registers=32", "registers=160"), ", D=128", ", D=64"), "Dv=128", "Dv=64");
     return {{"three stages", edited(edited(base, "ST=2", "ST=3"), "BN=128", "BN=64")},
             {"tile width", edited(base, "BN=128", "BN=96")},
             {"three warpgroups", edited(edited(three, "BM=128", "BM=192"), "WG=2", "WG=3")},
