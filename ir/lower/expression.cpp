@@ -115,7 +115,8 @@ Expressions::Text Expressions::converted(const Node& node, Elem as, const Where&
     if (as == Elem::Real && node.kind == Kind::Binary && node.text == "-") { // f32(i - j): one addition an element
         const Node &a = *node.items[0], &b = *node.items[1];
         if (const Variable* j = columns(b, where); j != nullptr && beside_columns(a))
-            return {b.text + ".before(" + column_of(*j, where) + ", " + term(a, Elem::Int, where, kAny) + ")", kAtom, as};
+            return {b.text + ".before(" + column_of(*j, where) + ", " + term(a, Elem::Int, where, kAny) + ")", kAtom,
+                    as};
     }
     const Text t = text(node, where);
     if (t.elem == as) return t;
@@ -257,9 +258,7 @@ Expressions::Text Expressions::comparison(const Node& a, const std::string& op, 
     const auto other = [&](const Node& columns, const Node& x) {
         return columns.text + ".after(" + tight(x, Elem::Int, where, kAny) + ")";
     };
-    const auto own = [&](const Node& x, const Variable& v) {
-        return x.text + ".offset(" + column_of(v, where) + ")";
-    };
+    const auto own = [&](const Node& x, const Variable& v) { return x.text + ".offset(" + column_of(v, where) + ")"; };
     const int level = level_of(op);
     if (const Variable* j = columns(a, where); j != nullptr && beside_columns(b))
         return {own(a, *j) + " " + op + " " + other(a, b), level, Elem::Bool};

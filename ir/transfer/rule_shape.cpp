@@ -109,6 +109,8 @@ void shape(Work& w) {
         fitted(kWarpgroups);
     else if (changed)
         fitted(kTiles);
+    const NodePtr keys = w.kernel.constant("BN");
+    if (l.target.keys != 0 && keys && keys->integer > l.target.keys) changed = set("BN", l.target.keys);
     if (changed) w.applied("tile sizes");
     const char* elem = short_name(l.target.request.q_dtype);
     if (!w.kernel.constant("elem") || text(w.kernel.constant("elem")) != elem) {
