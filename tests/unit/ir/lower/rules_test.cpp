@@ -213,7 +213,7 @@ def least(
     ASSERT_TRUE(r) << message(r);
     const std::string expected = R"cu(//| @map
 //| def ids(
-extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb_args args) {
+extern "C" __global__ void __launch_bounds__(64) ids(const __grid_constant__ cb_args args) {
     const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q;
     int b = 0, Sk = args.max_kv;
 //|     x0: i32[N],
