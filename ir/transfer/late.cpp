@@ -45,8 +45,11 @@ std::vector<std::string> Local::before_next(std::string& value) {
         return in(value) || std::any_of(before.begin(), before.end(), in) ||
                std::any_of(there.begin(), there.end(), in);
     };
-    if (!rows_.empty() && used(rows_))
-        before.insert(before.begin(), rows_ + " = rows(" + kept(work_.at.first_row) + ", " + work_.at.row_count + ")");
+    // positions are not values to keep: they are named where they are used
+    const auto reads_rows = [&](const std::string& text) { return !rows_.empty() && reads(line(text).node, rows_); };
+    const std::string rows = rows_ + " = rows(" + kept(work_.at.first_row) + ", " + work_.at.row_count + ")";
+    if (reads_rows(value) || std::any_of(there.begin(), there.end(), reads_rows)) there.insert(there.begin(), rows);
+    if (std::any_of(before.begin(), before.end(), reads_rows)) before.insert(before.begin(), rows);
     std::vector<std::string> all;
     for (const auto& [next, last] : kept_) {
         if (!used(last)) continue;
