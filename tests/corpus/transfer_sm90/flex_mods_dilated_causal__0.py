@@ -31,7 +31,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & (j <= i) & ((i - j) % C0 == 0), x, -inf)
+            x = where((j < minimum(Sk, i + 1)) & ((i - j) % C0 == 0), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
