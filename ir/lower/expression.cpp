@@ -198,7 +198,10 @@ Expressions::Text Expressions::binary(const Node& node, const Where& where) cons
     const std::string& op = node.text;
     if (op == "&" || op == "|" || op == "^") {
         if (t.elem != Elem::Bool) return infix(a, op, b, t.elem, where);
-        return infix(a, op == "&" ? "&&" : op == "|" ? "||" : "!=", b, Elem::Bool, where);
+        if (op == "^") return infix(a, "!=", b, Elem::Bool, where);
+        // of many elements none is worth a jump
+        if (where.form != Form::Scalar) return infix(a, op, b, Elem::Bool, where);
+        return infix(a, op == "&" ? "&&" : "||", b, Elem::Bool, where);
     }
     if (op == "//" || op == "%") {
         if (t.elem == Elem::Real)

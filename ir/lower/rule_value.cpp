@@ -40,8 +40,34 @@ std::string variable_of(Form form) {
     return form == Form::Row ? "r" : form == Form::Column ? "c" : "e";
 }
 
+/// The column numbers of a value of columns that reads memory by them and needs nothing else of columns or rows: each
+/// is read by one lane then, not by all that share it. Empty: not such a value.
+std::string read_columns(const Node& value, const Expressions& x) {
+    std::string columns;
+    bool reads = false;
+    for (const auto& name : names_in(value)) {
+        Node n;
+        n.kind = Kind::Name;
+        n.text = name;
+        const Form form = x.type(n).form;
+        if (form == Form::Cols && !columns.empty()) return "";
+        if (form == Form::Cols) columns = name;
+        if (form == Form::Operand || form == Form::Work) reads = true;
+        if (form == Form::Row || form == Form::Column || form == Form::Tile || form == Form::Rows) return "";
+    }
+    return reads ? columns : "";
+}
+
 void each(Lines& out, Expressions& x, const Type& type, const std::string& name, const Node& value,
           const std::string& indent) {
+    if (type.form == Form::Column)
+        if (const std::string columns = read_columns(value, x); !columns.empty()) {
+            auto taken = names_in(value);
+            const std::string v = fresh(variable_of(type.form), taken);
+            out.push_back(indent + "columns_of<" + type.columns + ">(" + name + ", " + columns + ", [&](const auto& " +
+                          columns + ", int " + v + ") { return " + x.print(value, type.elem, {type.form, v}) + "; });");
+            return;
+        }
     auto taken = names_in(value);
     taken.push_back(name);
     const std::string v = fresh(variable_of(type.form), taken);
