@@ -9,7 +9,7 @@ namespace {
 
 class Ranges {
 public:
-    explicit Ranges(Work& w) : w_(w), local_(w, Local::Where::Tiles) {}
+    explicit Ranges(Work& w) : w_(w), local_(w, Local::Where::Tiles), keys_(w.keys_for(w.at.tile_params[1])) {}
 
     void closed(const std::vector<mask::Analysis::Range>& ranges) {
         std::string list, before; // tiles below `before` are listed already
@@ -53,15 +53,15 @@ public:
     }
 
     void classified(const mask::Analysis& a);
-    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(w_.keys) + ", BN), True)]")); }
+    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(keys_) + ", BN), True)]")); }
 
     std::vector<cuir::Statement> statements_;
 
 private:
     std::string clamped(Expr e) {
         if (is_int(e, 0)) return "0";
-        if (e == w_.part.keys) return text(w_.keys);
-        return text(call("clamp", {local_.writer.write(e), small(0), w_.keys}));
+        if (e == w_.part.keys) return text(keys_);
+        return text(call("clamp", {local_.writer.write(e), small(0), keys_}));
     }
     std::string let(const char* stem, const std::string& value) {
         const std::string n = w_.launch.fresh(stem);
@@ -75,6 +75,7 @@ private:
     }
     Work& w_;
     Local local_;
+    const NodePtr keys_; ///< extent of j here
 };
 
 /// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them. What it
@@ -110,8 +111,11 @@ private:
         const bool columns = t.axis == axis::j;
         const std::string size = columns ? "BN" : "BM";
         Map map(l, "bound_tiles");
-        NodePtr rows = columns ? map.writer.write(w_.part.keys) : name("Sq");
-        if (both) rows = call("maximum", {name("Sq"), rows});
+        const auto of_class = [](NodePtr all, const NodePtr& step) { return step ? call("cdiv", {all, step}) : all; };
+        NodePtr rows = of_class(name("Sq"), w_.row_step);
+        const NodePtr queries = rows;
+        if (columns) rows = of_class(map.writer.write(w_.most_keys), w_.key_step);
+        if (both) rows = call("maximum", {queries, rows});
         std::vector<std::string> variables;
         Nodes extents, all;
         const auto over = [&](int axis, const char* variable, const NodePtr& extent) {
@@ -212,7 +216,7 @@ void Ranges::classified(const mask::Analysis& a) {
         return name(x);
     };
     const std::string some = text(local_.writer.write(a.any)), every = text(local_.writer.write(a.every)),
-                      keys = text(w_.keys);
+                      keys = text(keys_);
     if (!of_more.empty()) {
         cuir::Statement loop = line("for " + more + " in range(" + i0 + " // BN + 1, cdiv(" + i1 + ", BN)):");
         for (const auto& [x, value] : of_more) loop.body.push_back(line(x + " = " + value));
@@ -240,7 +244,7 @@ std::string Ranges::end_of_keys() {
         const std::string end = clamped(r.end);
         out = out.empty() ? end : "maximum(" + out + ", " + end + ")";
     }
-    return out.empty() ? text(w_.keys) : out;
+    return out.empty() ? text(keys_) : out;
 }
 
 void key_ranges(Work& w) {

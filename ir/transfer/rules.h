@@ -6,6 +6,7 @@
 namespace cubridge::ir::transfer {
 
 void check_request(const Launch& launch); ///< refuses what no kernel of this expert can be
+void residue(Work& work);                 ///< rows and keys of one residue class are an attention of their own
 void shape(Work& work);                   ///< head dims, element type, tile sizes
 void inputs(Work& work);                  ///< which heads, tensors and rows of q, k, v are loaded
 void mask_statement(Work& work);          ///< which scores are dropped
@@ -16,6 +17,11 @@ void output(Work& work);                  ///< empty rows, what is made of the w
 /// What a mask's statement keeps and a key range leaves out is bounded by: keep implies j < it. Null: nothing simpler
 /// than a row decides.
 Expr length_of(Work& work);
+/// Edits slices `tensor[b, head, ...]` in all statements of a block.
+void edit_slices(std::vector<cuir::Statement>& block, const std::string& tensor,
+                 const std::function<NodePtr(const NodePtr&)>& edit);
+/// `t[b, h, lo:hi]` as `t[b, head, lo * step + first:hi * step + first:step]`; null: as it is.
+NodePtr stepped(const NodePtr& slice, const NodePtr& head, const NodePtr& step, const NodePtr& first);
 /// The kernel that makes the output of several parts.
 void combine(Launch& launch, const std::vector<std::string>& outputs, const std::vector<std::string>& lses);
 

@@ -49,6 +49,7 @@ Transferred run(const cuir::Program& expert, const Target& target) {
             w.elem_out = false;
             w.kernel.head[1].name += "_" + std::to_string(n);
         }
+        residue(w);
         shape(w);
         inputs(w);
         mask_statement(w);

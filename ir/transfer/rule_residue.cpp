@@ -1,0 +1,274 @@
+// Masks that keep one residue class of keys: j % T follows from i % T. Rows T i' + c and the keys of their class are an
+// attention of their own, and T classes of a head are T heads of another Variant. SPDX-License-Identifier: Apache-2.0
+#include "ir/expr/build.h"
+#include "ir/mask/mask.h"
+#include "ir/transfer/rules.h"
+#include <algorithm>
+#include <numeric>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+using cuir::Statement;
+
+/// A class of more keys than that has less than a tile of them at usual lengths.
+constexpr std::int64_t kMostClasses = 64;
+
+/// keep implies j = slope * i + shift modulo `step`.
+struct Congruence {
+    std::int64_t step, slope;
+    Expr shift;             ///< Int over b, h
+    std::vector<Expr> says; ///< atoms of keep that say just that
+};
+
+bool has(Expr e, int axis) {
+    return (e->free & index_bit(axis)) != 0;
+}
+
+std::int64_t inverse(std::int64_t a, std::int64_t modulus) {
+    for (std::int64_t x = 1; x < modulus; ++x)
+        if (floor_mod(a * x, modulus) == 1) return x;
+    return 0;
+}
+
+class Finder {
+public:
+    explicit Finder(ExprPool& pool) : pool_(pool) {}
+
+    std::vector<Congruence> implied(Expr e) {
+        if (e->kind == Kind::And) {
+            std::vector<Congruence> all;
+            for (const Expr a : e->args)
+                for (auto& c : implied(a)) all.push_back(std::move(c));
+            return all;
+        }
+        if (e->kind == Kind::Or) { // what each alternative implies
+            auto all = implied(e->args[0]);
+            for (std::size_t k = 1; k < e->args.size(); ++k) {
+                const auto here = implied(e->args[k]);
+                std::vector<Congruence> both;
+                for (const auto& c : all)
+                    for (const auto& d : here)
+                        if (auto shared = either(c, d)) both.push_back(std::move(*shared));
+                all = std::move(both);
+            }
+            return all;
+        }
+        if (auto c = atom(e)) return {*c};
+        return {};
+    }
+
+private:
+    /// What follows from each of two: a congruence modulo a divisor of both.
+    std::optional<Congruence> either(const Congruence& a, const Congruence& b) {
+        const std::int64_t step = std::gcd(a.step, b.step);
+        const Expr n = pool_.integer(step);
+        if (step < 2 || (a.slope - b.slope) % step != 0 ||
+            !is_int(pool_.apply(Op::Mod, pool_.sub(a.shift, b.shift), n), 0))
+            return std::nullopt;
+        Congruence out{step, a.slope % step, pool_.apply(Op::Mod, a.shift, n), {}};
+        for (const Congruence* c : {&a, &b})
+            if (c->step == step) out.says.insert(out.says.end(), c->says.begin(), c->says.end());
+        return out;
+    }
+
+    /// x % n == r, where j has an inverse modulo n in x.
+    std::optional<Congruence> atom(Expr e) {
+        if (e->kind != Kind::Cmp || e->op != Op::Eq || e->args.size() != 1 || e->args[0]->type != Type::Int)
+            return std::nullopt;
+        const IntSum s = as_sum(e->args[0]);
+        Expr mod = nullptr;
+        std::int64_t sign = 0;
+        std::vector<std::pair<std::int64_t, Expr>> rest;
+        for (const auto& [c, t] : s.terms) {
+            const bool position = has(t, axis::i) || has(t, axis::j);
+            if (position && (mod || t->kind != Kind::Mod || std::abs(c) != 1 || !is_const(t->args[1])))
+                return std::nullopt;
+            if (position) {
+                mod = t, sign = c;
+            } else {
+                rest.emplace_back(c, t);
+            }
+        }
+        if (!mod || mod->args[1]->integer < 2 || !of_item(rest)) return std::nullopt;
+        const std::int64_t n = mod->args[1]->integer;
+        const Expr r = pool_.isum(0, {{-sign, pool_.isum(s.constant, rest)}}); // x % n == r
+        const IntSum x = as_sum(mod->args[0]);
+        std::int64_t of_i = 0, of_j = 0;
+        rest = {{-1, r}};
+        for (const auto& [c, t] : x.terms) {
+            if (t == pool_.index(axis::i))
+                of_i = c;
+            else if (t == pool_.index(axis::j))
+                of_j = c;
+            else
+                rest.emplace_back(c, t);
+        }
+        std::int64_t step = n; // a multiple of what is taken says more, and stays in the mask
+        while (step > kMostClasses || (step > 1 && n % step != 0)) --step;
+        if (step < 2 || std::gcd(floor_mod(of_j, step), step) != 1 || !of_item(rest)) return std::nullopt;
+        // of_j j = -(of_i i + rest)
+        const std::int64_t by = floor_mod(-inverse(floor_mod(of_j, step), step), step);
+        Congruence out{step, floor_mod(by * floor_mod(of_i, step), step), nullptr, {}};
+        out.shift = pool_.apply(Op::Mod, pool_.isum(0, {{by, pool_.isum(x.constant, rest)}}), pool_.integer(step));
+        if (step == n && is_const(r) && r->integer >= 0 && r->integer < n) out.says.push_back(e);
+        return out;
+    }
+
+    static bool of_item(const std::vector<std::pair<std::int64_t, Expr>>& terms) {
+        return std::all_of(terms.begin(), terms.end(), [](const auto& t) {
+            return (t.second->free & ~(index_bit(axis::b) | index_bit(axis::h))) == 0;
+        });
+    }
+
+    ExprPool& pool_;
+};
+
+/// The Variant over class rows and class keys, and for classes of rows, over class heads: h is T times the head and c.
+class Reindexed {
+public:
+    Reindexed(Launch& l, const Congruence& c) : l_(l), pool_(l.pool), map_(kMaxIndex, nullptr) {
+        const Expr h = pool_.index(axis::h), step = pool_.integer(c.step);
+        std::vector<Expr> heads(kMaxIndex, nullptr);
+        if (c.slope != 0) {
+            of_row = pool_.apply(Op::Mod, h, step);
+            map_[axis::h] = heads[axis::h] = pool_.apply(Op::FloorDiv, h, step);
+            map_[axis::i] = pool_.isum(0, {{c.step, pool_.index(axis::i)}, {1, of_row}});
+        }
+        const Expr shift = pool_.substitute(c.shift, heads);
+        of_key = pool_.apply(Op::Mod, pool_.isum(0, {{c.slope, h}, {1, shift}}), step);
+        map_[axis::j] = pool_.isum(0, {{c.step, pool_.index(axis::j)}, {1, of_key}});
+    }
+
+    Expr of_row = nullptr, of_key = nullptr; ///< first row and first key of the class
+
+    Expr operator()(Expr e) {
+        if (!e) return e;
+        return pool_.rewrite(pool_.substitute(e, map_), [&](Expr x) -> Expr {
+            // values of the kernel itself are at its own rows and keys
+            if (x->kind != Kind::Load || x->number < kScore || x->number >= kLog2e) return x;
+            auto at = x->args;
+            at[1] = pool_.index(axis::h);
+            at[2] = pool_.index(axis::i);
+            if (x->number < kOutput) at[3] = pool_.index(axis::j);
+            return pool_.load(x->number, x->type, std::move(at));
+        });
+    }
+
+private:
+    Launch& l_;
+    ExprPool& pool_;
+    std::vector<Expr> map_;
+};
+
+bool is_plain_tensor(ExprPool& pool, Expr e, int row) {
+    return e->kind == Kind::Load && e->args.size() == 4 && e->args[2] == pool.index(row);
+}
+
+/// Outputs of the part at other heads or rows than the one that is stored.
+bool mixes_outputs(ExprPool& pool, Expr e) {
+    return e && contains(e, [&](Expr x) {
+               return x->kind == Kind::Load && x->number >= kOutput && x->number < kLog2e &&
+                      (x->args[1] != pool.index(axis::h) || x->args[2] != pool.index(axis::i));
+           });
+}
+
+/// Why rules do not fit; null: they do.
+const char* obstacle(Work& w, const Congruence& c) {
+    ExprPool& pool = w.launch.pool;
+    const Part& p = w.part;
+    if (w.launch.v.parts.size() > 1) return "several attentions";
+    if (!is_plain_tensor(pool, p.k, axis::j) || !is_plain_tensor(pool, p.v, axis::j)) return "k or v is made";
+    if (c.slope == 0) return nullptr;
+    if (!is_plain_tensor(pool, p.q, axis::i)) return "q is made";
+    if (w.launch.v.heads != pool.dim(dims::Hq)) return "heads of the output";
+    if (mixes_outputs(pool, w.launch.v.out) || mixes_outputs(pool, w.launch.v.lse)) return "heads are combined";
+    return nullptr;
+}
+
+NodePtr class_size(Work& w, const NodePtr& all, Expr first, const NodePtr& step) {
+    Local local(w, Local::Where::Role);
+    local.writer.hoist = nullptr;
+    return call("cdiv", {is_int(first, 0) ? all : binary("-", all, local.writer.write(first)), step});
+}
+
+NodePtr each_step(const NodePtr& x, const NodePtr& step) { // cdiv(Sq, BM) of all rows: of the rows of a class
+    if (!x) return x;
+    auto out = std::make_shared<syntax::Node>(*x);
+    if (x->kind == syntax::Kind::Call && base(x->items[0]) == "cdiv" && x->items.size() == 3 &&
+        reads(x->items[1], "Sq")) {
+        out->items[2] = binary("*", x->items[2], step);
+        return out;
+    }
+    for (auto& i : out->items) i = each_step(i, step);
+    return out;
+}
+
+/// Items are blocks of rows of one class of a head.
+void rows_of_classes(Work& w, const NodePtr& step) {
+    const NodePtr heads = binary("*", name("Hq"), step);
+    const auto visit = [&](auto&& self, std::vector<Statement>& block) -> void {
+        for (auto& s : block) {
+            const bool loop = s.kind == Statement::Kind::For;
+            if (loop && (reads(s.node->items[1], "bind") || reads(s.node->items[1], "draw"))) {
+                auto node = std::make_shared<syntax::Node>(*s.node);
+                node->items[1] = each_step(replace(node->items[1], "Hq", heads), step);
+                s.node = node;
+            } else if (s.kind == Statement::Kind::Simple && reads(s.node, "Sq")) {
+                s.node = replace(s.node, "Sq", w.rows);
+            }
+            self(self, s.body);
+        }
+    };
+    visit(visit, w.kernel.body);
+    for (const char* tensor : {"Out", "Lse"})
+        edit_slices(w.kernel.body, tensor, [&](const NodePtr& x) {
+            const NodePtr h = x->items[1]->items.at(1);
+            return stepped(x, binary("//", h, step), step, binary("%", h, step));
+        });
+}
+
+} // namespace
+
+void residue(Work& w) {
+    Launch& l = w.launch;
+    ExprPool& pool = l.pool;
+    Part& p = w.part;
+    std::optional<Congruence> best;
+    for (auto& c : Finder(pool).implied(p.keep))
+        if (!best || c.step > best->step) best = std::move(c);
+    if (!best) return;
+    if (const char* why = obstacle(w, *best)) return w.applied(std::string("no residue class: ") + why);
+    Reindexed in_class(l, *best);
+    const auto says = best->says;
+    p.keep = pool.rewrite(
+        p.keep, [&](Expr x) { return std::find(says.begin(), says.end(), x) != says.end() ? pool.boolean(true) : x; });
+    const Expr keys = p.keys, step = pool.integer(best->step);
+    const auto size = [&](Expr all, Expr first) {
+        return pool.apply(Op::FloorDiv, pool.isum(best->step - 1, {{1, all}, {-1, first}}), step);
+    };
+    for (Expr* e :
+         {&p.q, &p.k, &p.v, &p.score, &p.keep, &p.weights.value, &p.weights.rest, &p.gain, &l.v.out, &l.v.lse})
+        *e = in_class(*e);
+    for (Expr& e : p.weights.extra) e = in_class(e);
+    p.keys = size(keys, in_class.of_key);
+
+    if (best->step > 2) l.constants.emplace_back(best->step, l.fresh("T"));
+    w.uses.constants = l.constants;
+    const NodePtr by = w.uses.integer(best->step);
+    Local local(w, Local::Where::Role);
+    w.every_key = local.writer.write(keys);
+    w.keys = class_size(w, w.every_key, in_class.of_key, by);
+    w.key_step = by;
+    if (best->slope != 0) {
+        w.own_head = pool.apply(Op::FloorDiv, w.own_head, step);
+        l.v.heads = pool.isum(0, {{best->step, l.v.heads}});
+        w.row_extent = size(pool.dim(dims::Sq), in_class.of_row);
+        w.row_step = by;
+        w.rows = class_size(w, name("Sq"), in_class.of_row, by);
+        rows_of_classes(w, by);
+    }
+    w.applied(best->slope != 0 ? "one residue class" : "one residue class of keys");
+}
+
+} // namespace cubridge::ir::transfer
