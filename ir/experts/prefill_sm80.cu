@@ -170,7 +170,7 @@ struct Items { // work items of this CTA
         const int bh = (int)(order == by_head ? at / rows : at % heads);
         m = rows - 1 - (int)(order == by_head ? at % rows : at / heads);
         b = bh / count;
-        h = bh % count + args.head_begin;
+        h = bh % count + args.head_begin * (count / args.heads_q); // count may be T heads for one
         Sq = args.max_q;
         Sk = key_length(args, b);
         at += gridDim.x;
