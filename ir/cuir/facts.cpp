@@ -63,7 +63,7 @@ Fact join(const Fact& a, const Fact& b) {
     out.score = a.score || b.score;
     out.masked = a.masked || b.masked;
     out.weight = a.weight || b.weight;
-    out.loaded = a.loaded || b.loaded;
+    out.loaded = (a.loaded || b.loaded) && !out.score; // a sink or a maximum: a reference of scores
     out.minus_inf = a.minus_inf && b.minus_inf;
     out.vote = a.vote || b.vote;
     if (a.items.size() == b.items.size())

@@ -77,20 +77,21 @@ template <class T, int H, int C> struct Transposed { Cell<T, H, C> of; };
 template <class T, int H, int C> FN Transposed<T, H, C> transposed(const Cell<T, H, C>& x) { return {x}; }
 
 // ---- Movement by the copy engine. A map has two dims with the stride of a row: coordinates kFar - n + r and n lead to row r,
-// and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim).
+// and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim). Where
+// rows are taken by steps, so are those of the map, from `low` on, and n counts them.
 constexpr int kFar = 1 << 30;
 struct Box : Slice { const cb_map* map; int h, y; }; // y: of row 0
 struct Mapped : Tensor {
     const cb_map& map; const int of_rows, of_heads; // what a request adds to either coordinate
     MEMBER Mapped(const cb_args& args, int which, const cb_tensor& tensor, int first_head)
         : Tensor(tensor, first_head), map(args.map[which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
-    MEMBER Box rows(int b, int h, int first, int end) const { return {Tensor::rows(b, h, first, end), &map, h - h0 + b * of_heads, b * of_rows}; }
+    MEMBER Box rows(int b, int h, int first, int end, int step = 1) const { return {Tensor::rows(b, h, first, end, step), &map, h - h0 + b * of_heads, b * of_rows}; }
 };
 template <class T, int H, int C> FN void load_box(u32 to, const Box& from, int first, int limit, Barrier full) {
-    const int n = max(min(from.end, limit), 0);
+    const int n = max(from.last(limit), 0), y = from.y + n * from.step + from.low;
     UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
         asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(kFar - n + first), "r"(from.h), "r"(from.y + n), "r"(kFar) : "memory");
+                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(kFar - n + first), "r"(from.h), "r"(y), "r"(kFar) : "memory");
 }
 template <class T, int H, int C> FN void copy_async(const Cell<T, H, C>& to, const Box& from, int limit, Barrier full) {
     if (lane_id() == 0) {
@@ -108,10 +109,10 @@ template <class T, int H, int C, int N> FN void copy_async(const Cells<T, H, C, 
 }
 template <class T, int H, int C> FN void copy_async(const Box& to, int limit, const Cell<T, H, C>& from) {
     if (lane_id() == 0) {
-        const int n = max(min(to.end, limit), 0);
+        const int n = max(to.last(limit), 0), y = to.y + n * to.step + to.low;
         UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
             asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
-                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(kFar - n + to.first), "r"(to.h), "r"(to.y + n), "r"(kFar) : "memory");
+                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(kFar - n + to.first), "r"(to.h), "r"(y), "r"(kFar) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
     __syncwarp();
@@ -263,7 +264,7 @@ template <int COLUMNS> struct Draw { // of K and of V together
         const int r = (int)(rest / wide), bh = (int)(first + rest - r * wide);
         m = rows - 1 - r;
         b = bh / count;
-        h = bh - b * count + args.head_begin;
+        h = bh - b * count + args.head_begin * (count / args.heads_q); // count may be T heads for one
         Sq = args.max_q;
         Sk = key_length(args, b);
         at = (i64)gridDim.x + __shfl_sync(~0u, ahead, 0);
@@ -348,7 +349,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
     int* const ticket = args.ticket;
 //|     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e18, elem=bf16):
     constexpr int BM = 128, BN = 128, ST = 2, QB = 2, WG = 2, D = 128, Dv = 128;
-    constexpr float SLACK = 8.0f, LIMIT = 1.1529215e18f;
+    constexpr float SLACK = 8.0f;
+    constexpr float LIMIT = 1.1529215e+18f;
     using elem = bf16;
 //|     R = BM // WG
     constexpr int R = BM / WG;
@@ -558,13 +560,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         busy = more
         const bool busy = more;
 //|         if busy:
-        int i0; float base[ROWS], limit[ROWS], row_sum[ROWS], shrink[ROWS]; int n; bool masked; float x[TILE(BN)]; bool moved, ready; float p[TILE(BN)];
+        int i0; float base[ROWS]; float limit[ROWS]; float row_sum[ROWS]; float shrink[ROWS]; bool ready;
         if (busy) {
 //|             i0 = m * BM + g * R
             i0 = m * BM + g * R;
 //|             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             EACH_ROW(r) base[r] = 0.f, limit[r] = -INF, row_sum[r] = 0.f;
 //|             n, masked = pick(ranges, 0)
+            int n; bool masked;
             ranges.pick(0, n, masked);
 //|             wait(q_full[0], 0)
             wait(q_full[0], 0);
@@ -577,10 +580,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|             arrive(k_free[0])
             arrive(k_free[0]);
 //|             x = scores(S, b, h, i0, n, masked)
+            float x[TILE(BN)];
             scores(S, b, h, i0, n, masked, x);
 //|             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            bool moved;
             refer(x, base, limit, row_sum, shrink, moved, ready);
 //|             p = exp2(x * unit - base)
+            float p[TILE(BN)];
             EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
 //|             row_sum = row_sum + p.sum(-1)
             {
@@ -642,6 +648,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|                 # end
             }
 //|             n, masked = pick(ranges, k)
+            int n; bool masked;
             ranges.pick(k, n, masked);
 //|             it += 1
             ++it;
@@ -662,11 +669,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|             wait(S)
             wait_gemm<1>(S);
 //|             x = scores(S, b, h, i0, n, masked)
+            float x[TILE(BN)];
             scores(S, b, h, i0, n, masked, x);
 //|             exact = fresh or not ready
             const bool exact = fresh || !ready;
 //|             moved = False
-            moved = false;
+            bool moved = false;
 //|             if exact:
             if (exact) {
 //|                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
@@ -674,6 +682,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|                 # end
             }
 //|             p = exp2(x * unit - base)
+            float p[TILE(BN)];
             EACH(e, p) p[e] = exp2_fast(x[e] * unit - base[ROW(e)]);
 //|             wait(acc)
             wait_gemm<0>(acc, P);

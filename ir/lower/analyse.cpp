@@ -1,5 +1,6 @@
 // The scopes of a program, and what each statement's CUDA depends on.
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "ir/lower/expression.h"
 #include "ir/lower/facts.h"
 #include "ir/lower/infer.h"
@@ -94,6 +95,11 @@ private:
             if (s.kind != K::Param) continue;
             located(s, [&] {
                 const std::string dtype = dtype_of(*s.node);
+                if (dtype == "counter") {
+                    Type t;
+                    t.form = Form::Counter;
+                    return give(root, s.name, t);
+                }
                 Type t = scalar(elem_of(dtype, s.node->span));
                 if (s.node->kind == Kind::Subscript) {
                     t.form = is_operand(s.name) ? Form::Operand : Form::Tensor;
@@ -119,7 +125,12 @@ private:
         place(root, k.body, out_, order_);
         barriers_ = 1;
         infer_types(k, root, inner_);
+        const Agents agents(k);
+        agents_ = &agents;
+        loops_.clear();
+        loops_of(k.body);
         record(k.body, root);
+        number_votes(k.body, 0);
         if (!k.is_map()) derive_waits(k, out_);
     }
 
@@ -142,11 +153,25 @@ private:
                 Scope& inner = scope(&outer);
                 inner_[&s] = &inner;
                 for (const auto& g : written_by(s)) give(inner, g, scalar(Elem::Int, true));
+                item(s.body, inner);
                 scopes(s.body, inner);
                 place(inner, s.body, out_, order_);
             } else {
                 scopes(s.body, outer);
             }
+        }
+    }
+
+    /// The current item is the kernel's b, h and m in every role, whichever way it gets one: operands are read of
+    /// request b.
+    static void item(const std::vector<Statement>& body, Scope& scope) {
+        for (const auto& s : body) {
+            const bool takes =
+                s.kind == K::Simple && s.node->kind == Kind::Assign && callee(*s.node->items.back()) == "take";
+            if (takes || (s.kind == K::For && !loop_over(s).empty()))
+                for (const auto& name : written_by(s))
+                    if (name == "b" || name == "h" || name == "m") give(scope, name, scalar(Elem::Int, true));
+            item(s.body, scope);
         }
     }
 
@@ -187,8 +212,11 @@ private:
     // --- facts
 
     /// The same identifier stands on both sides.
-    static void check_name(const std::string& name) {
-        if (is_reserved(name)) fail("no_rule", "`" + name + "` means something else in CUDA", {}, "use another name");
+    void check_name(const std::string& name) const {
+        const bool loop =
+            (name == "items" && loops_.count("bind") != 0) || (name == "queue" && loops_.count("draw") != 0);
+        if (is_reserved(name) || loop)
+            fail("no_rule", "`" + name + "` means something else in CUDA", {}, "use another name");
     }
 
     void record(const std::vector<Statement>& body, Scope& scope) {
@@ -226,19 +254,26 @@ private:
                     std::find(of->results.begin(), of->results.end(), b.name) != of->results.end())
                     b.declares = b.constant = false;
                 b.type = scope.find(b.name)->type;
+                if (scope.find(b.name)->given) b.declares = b.constant = false;
                 if (!b.type.known()) fail("no_rule", "the type of `" + b.name + "` is unknown");
             }
         for (const auto& e : read_by(s)) reads(*e, *inner, s, f);
         if (s.kind == K::Simple && s.node->kind == Kind::ExprStmt) {
             const Node& call = *s.node->items[0];
-            if (callee(call) == "copy_async") f.derived = threads_;
-            if (callee(call) == "sync" && call.items.size() == 2)
-                if (const Variable* v = scope.find(call.items[1]->text)) f.derived = width_ + factor(v->type.columns);
+            if (callee(call) == "copy_async" && call.keywords.empty()) f.derived = threads_;
+            if ((callee(call) == "sync" || callee(call) == "arrive") && call.items.size() == 2) {
+                const Node& at = call.items[1]->kind == Kind::Subscript ? *call.items[1]->items[0] : *call.items[1];
+                const Variable* v = scope.find(at.text);
+                if (v != nullptr && v->type.form == Form::Barrier)
+                    f.derived = agents_->threads(at.text, v->type.columns, width_);
+            }
         }
         if (s.kind == K::Simple && s.node->kind == Kind::Return) f.derived = interface(*def_of(scope));
-        if (s.kind == K::Simple && s.node->kind == Kind::Assign && callee(*s.node->items.back()) == "named_barrier") {
-            f.derived = std::to_string(barriers_);
-            ++barriers_;
+        if (s.kind == K::Simple && s.node->kind == Kind::Assign) {
+            const auto values = parts(s.node->items.back());
+            if (values.size() == f.results.size())
+                for (std::size_t k = 0; k < values.size(); ++k)
+                    f.results[k].note = agents_->note(f.results[k].name, *values[k], barriers_);
         }
         record(s.body, *inner);
     }
@@ -248,12 +283,31 @@ private:
         for (const auto& k : s.node->items[0]->keywords)
             if (k.name == "warps" || k.name == "warpgroups") {
                 width_ = k.name == "warps" ? "32 * " : "128 * ";
-                threads_ = width_ + factor(syntax::print(*k.value));
+                threads_ = width_ + as_factor(syntax::print(*k.value));
             }
     }
 
-    static std::string factor(const std::string& text) {
-        return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+    void loops_of(const std::vector<Statement>& body) {
+        for (const auto& s : body) {
+            if (s.kind == K::For) loops_.insert(loop_over(s));
+            loops_of(s.body);
+        }
+    }
+
+    /// Votes that have no name of their own are numbered in a role or a def: they are declared in its blocks.
+    int number_votes(const std::vector<Statement>& body, int next) {
+        for (const auto& s : body) {
+            const int count = unnamed_votes(s);
+            if (count > 0) {
+                out_.facts[&s].vote = next;
+                next += count;
+            }
+            if (s.kind == K::Def || s.kind == K::With)
+                number_votes(s.body, 0);
+            else
+                next = number_votes(s.body, next);
+        }
+        return next;
     }
 
     void reads(const Node& e, Scope& scope, const Statement& s, Facts& f) {
@@ -289,6 +343,8 @@ private:
     std::string storage_text_;
     std::map<const Statement*, int> order_;
     RoleScopes inner_;
+    const Agents* agents_ = nullptr;
+    std::set<std::string> loops_;
     std::string width_, threads_;
     int barriers_ = 1;
 };

@@ -1,4 +1,5 @@
 // The census: what regions call against what their statements say. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "ir/lower/expert.h"
 #include "ir/lower/literal.h"
 #include "ir/lower/place.h"
@@ -11,16 +12,20 @@ namespace cubridge::ir::lower {
 
 using cuir::Statement;
 using syntax::Kind;
+using syntax::Node;
 using K = Statement::Kind;
 
 namespace {
 
 /// Calls that move data or make threads agree. A name that ends in `*` stands for all that begin so.
-constexpr std::array kCalls{"copy_async",  "wait_copies", "bar_sync",   "bar_arrive", "copy",        "gemm",
-                            "gemm_add",    "gemm_async",  "wait_gemm*", "store",      "load",        "store_rows",
-                            "store_tile",  "pack",        "arrive",     "fence*",     "mbar_*",      "tma_*",
-                            "cp_async*",   "asm",         "__sync*",    "__shfl*",    "__pipeline*", "__threadf*",
-                            "__nanosleep", "atomic*",     "ldmatrix*",  "stmatrix*",  "mma_*",       "setmaxnreg"};
+constexpr std::array kCalls{
+    "copy_async",  "wait_copies", "bar_sync",        "bar_arrive",     "copy",       "gemm",        "gemm_add",
+    "gemm_async",  "wait_gemm*",  "store",           "load",           "store_rows", "store_tile",  "pack",
+    "arrive",      "fence*",      "mbar_*",          "tma_*",          "cp_async*",  "asm",         "__sync*",
+    "__shfl*",     "__pipeline*", "__threadf*",      "__any*",         "__all*",     "__ballot*",   "__match*",
+    "__reduce*",   "__nanosleep", "atomic*",         "ldmatrix*",      "stmatrix*",  "mma_*",       "wgmma*",
+    "setmaxnreg*", "begin_roles", "fewer_registers", "more_registers", "wait",       "wait_stores", "sync",
+    "publish",     "take"};
 
 bool moves(const std::string& word) {
     return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view c) {
@@ -68,7 +73,9 @@ std::vector<std::string> calls_in(const Lines& lines) {
         while (end < text.size() && in_word(text[end])) ++end;
         const std::string word = text.substr(at, end - at);
         const bool call = end < text.size() && (text[end] == '(' || text[end] == '<' || text[end] == ' ');
-        const std::size_t begin = at;
+        std::size_t begin = at; // with the object of a method: `items.take(...)`
+        if (begin > 1 && text[begin - 1] == '.')
+            for (--begin; begin > 0 && in_word(text[begin - 1]);) --begin;
         at = end;
         if (!moves(word) || (!call && word != "asm")) continue;
         int depth = 0;
@@ -124,8 +131,11 @@ private:
     bool exact(const Statement& s) const {
         if (s.kind == K::Simple && s.node->kind == Kind::Assign) {
             const std::string f = callee(*s.node->items.back());
-            return f == "alloc" || f == "named_barrier" || f == "pick" ||
-                   file_.analysis.of(s).scope->find_def(f) != nullptr;
+            const Node* first = s.node->items.back().get();
+            if (first->kind == Kind::Tuple) first = first->items[0].get();
+            const std::string made = callee(*first);
+            return f == "alloc" || made == "named_barrier" || made == "barrier" || made == "channel" || f == "pick" ||
+                   f == "take" || file_.analysis.of(s).scope->find_def(f) != nullptr;
         }
         if (s.kind == K::Simple) return s.node->kind == Kind::Return || s.node->kind == Kind::Break;
         return s.opens_block() && s.kind != K::With;
@@ -148,6 +158,7 @@ private:
             }
         }
         auto found = calls_in(region);
+        if (s.kind == K::With) expected = opening_of_role(s, found);
         for (const auto& e : expected) {
             const auto it = std::find(found.begin(), found.end(), e);
             if (it == found.end())
@@ -157,6 +168,38 @@ private:
         }
         for (const auto& f : found) say(s, "its region calls " + f);
         if (s.kind == K::With) role(s, region);
+    }
+
+    /// What a role's opening may call. The first one ends the prelude: barriers are made before anyone uses them.
+    std::vector<std::string> opening_of_role(const Statement& s, const std::vector<std::string>& found) {
+        std::vector<std::string> out;
+        const auto& kernel = *file_.analysis.of(s).kernel;
+        const auto is_role = [](const Statement& x) { return x.kind == K::With; };
+        const bool first = &*std::find_if(kernel.body.begin(), kernel.body.end(), is_role) == &s;
+        const bool barriers = std::any_of(kernel.body.begin(), kernel.body.end(), [&](const auto& x) {
+            const auto& results = file_.analysis.of(x).results;
+            return std::any_of(results.begin(), results.end(), [](const auto& r) {
+                return r.type.form == Form::Phases || r.type.form == Form::Channel;
+            });
+        });
+        if (first && barriers) out = {"begin_roles()"};
+        if (!has_warpgroups(kernel)) return out;
+        // Registers move between warpgroups; the first role of warps does it for all of them.
+        const bool groups = Agents::of_warpgroups(s);
+        const bool leads = std::none_of(kernel.body.begin(), kernel.body.end(), [&](const auto& x) {
+            return is_role(x) && !Agents::of_warpgroups(x) && x.line < s.line;
+        });
+        if (!groups && !leads) return out;
+        const std::string number = "<" + registers_of(s) + ">()";
+        const bool fewer = std::find(found.begin(), found.end(), "fewer_registers" + number) != found.end();
+        out.push_back((fewer ? "fewer_registers" : "more_registers") + number);
+        return out;
+    }
+
+    static std::string registers_of(const Statement& s) {
+        for (const auto& k : s.node->items[0]->keywords)
+            if (k.name == "registers") return syntax::print(*k.value);
+        return "";
     }
 
     /// The registers of a role stand in its region, as a word of their own; all that there are need no word.

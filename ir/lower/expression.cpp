@@ -291,6 +291,7 @@ Expressions::Text Expressions::function(const std::string& name, const Node& nod
             fail("no_rule", "length() is of key ranges that have a name", node.span);
         return {arg(0).text + ".length()", kAtom, Elem::Int};
     }
+    if (name == "any") fail("no_rule", "no rule prints a vote here", node.span, "give it a name first");
     if (name == "complete") return {"quad_sum(" + tight(arg(0), t.elem, where, kAny) + ")", kAtom, t.elem};
     if (name == "minimum" || name == "maximum") {
         const bool least = name == "minimum", real = t.elem == Elem::Real;
@@ -391,10 +392,9 @@ std::string Expressions::cell(const Node& node) const {
         type(node);
         return node.text;
     }
-    if (node.kind != Kind::Subscript || node.items[0]->kind != Kind::Name)
-        fail("no_rule", "`" + syntax::print(node) + "` is no cell", node.span);
-    type(*node.items[0]);
-    std::string out = node.items[0]->text;
+    if (node.kind != Kind::Subscript) fail("no_rule", "`" + syntax::print(node) + "` is no cell", node.span);
+    std::string out = cell(*node.items[0]);
+    type(node);
     for (const auto& i : parts(node.items[1])) {
         if (i->kind == Kind::Slice) fail("no_rule", "a cell has whole indices", i->span);
         out += "[" + print(*i, Elem::Int) + "]";

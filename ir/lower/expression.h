@@ -27,7 +27,7 @@ public:
     std::string print(const syntax::Node& node, Elem as, const Where& where = {}) const;
     /// With the type that it has by itself.
     std::string print(const syntax::Node& node, const Where& where = {}) const;
-    /// A shared cell or a group of them: `Ks[s]`, `Qs`.
+    /// A shared cell or a group of them, a barrier or an array of them: `Ks[s]`, `Qs`, `turn[g]`.
     std::string cell(const syntax::Node& node) const;
     /// An element of global memory: `x0(b, j)`, `T(b, j)`; of a tensor its address: `Q.element<elem>(b, h, i, d)`.
     std::string element(const syntax::Node& node, const Where& where = {}) const;
@@ -36,7 +36,9 @@ public:
 
     /// Calls that go over a row and are no elementwise operation: amax, sum, complete. Inner ones are not listed.
     std::vector<const syntax::Node*> reductions(const syntax::Node& node) const;
-    /// The name of the row that holds the value of such a call from now on.
+    /// Calls of any(): a vote of a warp, which no loop over elements may hold.
+    static std::vector<const syntax::Node*> votes(const syntax::Node& node);
+    /// The name of the row that holds the value of such a call from now on; of a vote, of the scalar.
     void hold(const syntax::Node* reduction, std::string row) { held_[reduction] = std::move(row); }
 
 private:

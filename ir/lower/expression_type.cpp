@@ -155,7 +155,16 @@ Type Expressions::index_type(const Node& node) const {
     case Form::Unknown: return t;
     case Form::Cells: {
         if (at.size() > t.extents.size()) fail("no_rule", "more indices than the storage has cells", node.span);
-        return t;
+        Type cells = t;
+        cells.extents.erase(cells.extents.begin(), cells.extents.begin() + static_cast<std::ptrdiff_t>(at.size()));
+        return cells;
+    }
+    case Form::Phases:
+    case Form::Barrier: {
+        if (at.size() != 1 || t.extents.empty()) fail("no_rule", "an array of barriers has one index", node.span);
+        Type one = t;
+        one.extents.clear();
+        return one;
     }
     case Form::CellColumns: {
         Type out = scalar(elem_of(t.element, node.span));
@@ -208,7 +217,9 @@ Type Expressions::call_type(const Node& node) const {
     if (const Def* def = scope_.find_def(name)) {
         if (def->types.empty()) return {};
         if (!def->by_value) fail("no_rule", "what `" + name + "` returns has to be assigned to names", node.span);
-        return def->types[0];
+        Type t = def->types[0];
+        if (t.form == Form::Ranges) t.element = name;
+        return t;
     }
     if ((name == "full" && node.items.size() == 3 && syntax::print(*node.items[1]) != "R") ||
         (name == "rows" && node.items.size() == 3 && syntax::print(*node.items[2]) != "R"))
@@ -237,6 +248,12 @@ Type Expressions::call_type(const Node& node) const {
         Type t;
         t.form = Form::Ranges;
         return t;
+    }
+    if (name == "any") {
+        const Type t = arg(0);
+        if (t.known() && (!t.elementwise() || t.form == Form::Scalar || t.elem != Elem::Bool))
+            fail("no_rule", "any() is of a condition for rows or tiles", node.span);
+        return scalar(Elem::Bool, true);
     }
     if (name == "complete") {
         const Type t = arg(0);
@@ -276,7 +293,17 @@ Type Expressions::call_type(const Node& node) const {
     return with(t, op->real_in ? Elem::Real : std::max(t.elem, Elem::Int), op->op == Op::Abs);
 }
 
+std::vector<const Node*> Expressions::votes(const Node& node) {
+    if (callee(node) == "any") return {&node};
+    std::vector<const Node*> out;
+    for (const auto& i : node.items)
+        if (i)
+            for (const Node* v : votes(*i)) out.push_back(v);
+    return out;
+}
+
 std::vector<const Node*> Expressions::reductions(const Node& node) const {
+    if (callee(node) == "any") return {}; // a vote has its own loop
     if (node.kind == Kind::Call) {
         const Node& f = *node.items[0];
         const bool method = f.kind == Kind::Attribute && (f.text == "amax" || f.text == "sum");

@@ -15,6 +15,12 @@ const Binding* Facts::result(const std::string& name) const {
     return nullptr;
 }
 
+std::string Pending::text() const {
+    std::string out = std::to_string(copies) + "," + std::to_string(stores) + "," + std::to_string(products);
+    for (const auto& r : retired) out += "," + r;
+    return out;
+}
+
 const Facts& Analysis::of(const Statement& s) const {
     static const Facts none;
     const auto it = facts.find(&s);
@@ -30,12 +36,13 @@ std::string Analysis::facts_key(const Statement& s) const {
     std::string out;
     const auto add = [&](char mark, const std::vector<Binding>& list) {
         for (const auto& b : list)
-            out += mark + b.name + "=" + b.type.text() + (b.declares ? "d" : "") + (b.constant ? "c" : "") + " ";
+            out +=
+                mark + b.name + "=" + b.type.text() + (b.declares ? "d" : "") + (b.constant ? "c" : "") + b.note + " ";
     };
     add('>', f.results);
     add('^', f.before);
     for (const auto& r : f.reads) out += "<" + r + " ";
-    out += f.derived + " " + std::to_string(f.pending);
+    out += f.derived + " " + f.pending.text() + " " + std::to_string(f.vote);
     return out;
 }
 
@@ -55,17 +62,20 @@ Resources resources(const Kernel& kernel) {
     if (kernel.is_map()) return {256, 255};
     Resources out;
     out.registers = 0;
+    int warps = 0, groups = 0;
     const auto values = int_constants(kernel);
     for (const auto& s : kernel.body) {
         if (s.kind != K::With) continue;
         for (const auto& k : s.node->items[0]->keywords) {
             const auto v = known_int(*k.value, values);
             if (!v) fail("no_rule", "`" + k.name + "` of a role is a constant", k.span);
-            if (k.name == "warps") out.threads += static_cast<int>(32 * *v);
-            if (k.name == "warpgroups") out.threads += static_cast<int>(128 * *v);
+            if (k.name == "warps") warps += static_cast<int>(*v);
+            if (k.name == "warpgroups") groups += static_cast<int>(*v);
             if (k.name == "registers") out.registers = std::max(out.registers, static_cast<int>(*v));
         }
     }
+    // Beside warpgroups, roles of single warps share one: registers are given out by four warps.
+    out.threads = groups == 0 ? 32 * warps : 128 * (groups + (warps + 3) / 4);
     if (out.registers == 0) out.registers = 255;
     return out;
 }

@@ -17,6 +17,17 @@ struct Binding {
     Type type;
     bool declares = false; ///< its CUDA declaration belongs to this statement
     bool constant = false; ///< nothing assigns it again
+    std::string note{};    ///< of storage, barriers, channels: what else its CUDA depends on (agents.h)
+};
+
+/// What a wait leaves in flight: how many of each queue of its agent. -1: it does not wait for that queue.
+struct Pending {
+    int copies = -1;                  ///< into shared memory
+    int stores = -1;                  ///< out of it
+    int products = -1;                ///< gemm_async
+    std::vector<std::string> retired; ///< registers of the products that end here
+
+    std::string text() const;
 };
 
 struct Facts {
@@ -26,7 +37,8 @@ struct Facts {
     std::vector<Binding> before;    ///< an opening line declares these first: assigned in its block, used after it
     std::vector<std::string> reads; ///< "name=type"
     std::string derived;            ///< signatures, barrier ids, threads, workspace: what else its CUDA depends on
-    int pending = -1;               ///< of a wait: copies that may still be in flight after it
+    Pending pending;                ///< of a wait
+    int vote = -1;                  ///< the number of its first vote that has no name of its own
 
     const Binding* result(const std::string& name) const;
 };
@@ -68,9 +80,9 @@ struct Resources {
 };
 Resources resources(const cuir::Kernel& kernel);
 
-/// Facts::pending of each `wait` for a copy into shared memory: how many copies may stay in flight, from following the
-/// copy-in queue of an agent over all paths, with 1, 2, ... key tiles an item. Throws Failure where a count depends on
-/// the path or nothing is in flight.
+/// Facts::pending of each `wait(x)` for storage: how many copies and products may stay in flight, from following the
+/// queues of an agent over all paths, with 1, 2, ... key tiles an item. Throws Failure where a count depends on the
+/// path or nothing is in flight.
 void derive_waits(const cuir::Kernel& kernel, Analysis& analysis);
 
 } // namespace cubridge::ir::lower

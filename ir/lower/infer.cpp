@@ -92,7 +92,7 @@ private:
 
     void loop(const Statement& s, Scope& scope) {
         const std::string over = callee(*s.node->items[1]);
-        if (over != "range" && over != "bind" && over != "each")
+        if (over != "range" && over != "each" && loop_over(s).empty())
             fail("no_rule", "no rule prints a loop over this", s.node->items[1]->span, "loop over range(), bind()");
         if (over == "range" && (s.node->items[1]->items.size() < 2 || s.node->items[0]->kind != Kind::Name))
             fail("no_rule", "for k in range(...)", s.node->span);
@@ -118,6 +118,7 @@ private:
             const Type t = x.type(sum);
             return assign(scope, *n.items[0], t, sum);
         }
+        if (n.kind == Kind::ExprStmt && callee(*n.items[0]) == "publish") return publish(*n.items[0], scope);
         if (n.kind != Kind::Assign) return;
         if (n.items.size() != 2) fail("no_rule", "one assignment has one target", n.span);
         const auto targets = parts(n.items[0]);
@@ -130,7 +131,7 @@ private:
         if (value.kind == Kind::Tuple) {
             for (const auto& v : value.items) types.push_back(value_type(*v, scope));
         } else {
-            types = several(value, scope);
+            types = several(value, scope, targets.size());
         }
         if (types.size() != targets.size())
             fail("no_rule", std::to_string(types.size()) + " values for " + std::to_string(targets.size()) + " names",
@@ -142,10 +143,12 @@ private:
     Type value_type(const Node& value, Scope& scope) {
         const std::string f = callee(value);
         if (f == "alloc") return type_of_alloc(value);
-        if (f == "named_barrier") {
+        if (f == "named_barrier" || f == "barrier" || f == "channel") {
             Type t;
-            t.form = Form::Barrier;
+            t.form = f == "channel" ? Form::Channel : f == "barrier" ? Form::Phases : Form::Barrier;
             t.columns = value.items.size() > 1 ? syntax::print(*value.items[1]) : "";
+            for (const auto& k : value.keywords)
+                if (k.name == "n") t.extents.push_back(syntax::print(*k.value));
             return t;
         }
         const Def* d = scope.find_def(f);
@@ -158,9 +161,55 @@ private:
         return Expressions(scope).type(value);
     }
 
-    std::vector<Type> several(const Node& value, Scope& scope) {
+    static Variable& channel(const Node& call, Scope& scope) {
+        Variable* v =
+            call.items.size() > 1 && call.items[1]->kind == Kind::Name ? scope.find(call.items[1]->text) : nullptr;
+        if (v == nullptr || (v->type.known() && v->type.form != Form::Channel))
+            fail("no_rule", callee(call) + "() is of a channel", call.span);
+        return *v;
+    }
+
+    /// What is taken is what is published. Key ranges lie in the entry as their def gives them.
+    void publish(const Node& call, Scope& scope) {
+        Variable& to = channel(call, scope);
+        if (call.items.size() != 3 || call.items[2]->kind != Kind::Tuple)
+            fail("no_rule", "publish(channel, (value, ...))", call.span);
+        const auto& values = call.items[2]->items;
+        to.carried.resize(std::max(to.carried.size(), values.size()));
+        if (to.carried.size() != values.size())
+            fail("no_rule", "entries of a channel have the same number of values", call.span);
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            Type t = Expressions(scope).type(*values[k]);
+            if (t.form == Form::Ranges) t.columns = taken(t.element, scope, *values[k]);
+            if (t.known() && t.form != Form::Scalar && t.form != Form::Ranges)
+                fail("no_rule", "scalars and key ranges are published", values[k]->span);
+            const Type merged = merge(to.carried[k], t, "an entry of a channel", values[k]->span);
+            if (!(merged == to.carried[k])) changed_ = true;
+            to.carried[k] = merged;
+        }
+    }
+
+    /// The type of key ranges out of a channel: what their def gives.
+    static std::string taken(const std::string& def, const Scope& scope, const Node& value) {
+        const Def* d = scope.find_def(def);
+        if (d == nullptr) fail("no_rule", "key ranges that are published come from a def", value.span);
+        std::string arguments;
+        for (const auto& p : d->params) {
+            const Type& t = d->scope->find(p)->type;
+            if (t.known() && t.form != Form::Scalar)
+                fail("no_rule", "`" + def + "` has to take scalars alone", value.span);
+            arguments += arguments.empty() ? "0" : ", 0";
+        }
+        return "decltype(" + def + "(" + arguments + "))";
+    }
+
+    std::vector<Type> several(const Node& value, Scope& scope, std::size_t targets) {
         const std::string f = callee(value);
         Expressions x(scope);
+        if (f == "take") {
+            const auto& carried = channel(value, scope).carried;
+            return carried.empty() ? std::vector<Type>(targets) : carried;
+        }
         if (f == "pick") {
             for (std::size_t k = 1; k < value.items.size(); ++k) x.type(*value.items[k]);
             return {scalar(Elem::Int, true), scalar(Elem::Bool, true)};
@@ -219,6 +268,7 @@ private:
             Variable& v = d.scope->variables.at(name);
             Type t = Expressions(scope).type(*call.items[k]);
             t.storage = false;
+            if (t.form == Form::Ranges) t.element = t.columns = ""; // of any def: the parameter is `auto&`
             if (v.type.known() && t.known() && (v.type.form != t.form || v.type.columns != t.columns))
                 fail("no_rule", "`" + name + "` of `" + d.statement->name + "` is given two kinds of values",
                      call.items[k]->span);

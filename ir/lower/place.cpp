@@ -56,8 +56,8 @@ public:
     void run(const std::vector<Statement>& body) {
         blocks_.push_back({-1, 0, false, &body});
         visit(0);
-        for (const auto& [name, found] : found_)
-            if (scope_.variables.count(name) != 0 && !scope_.variables.at(name).given) settle(name, found);
+        for (const auto& name : names_)
+            if (scope_.variables.count(name) != 0 && !scope_.variables.at(name).given) settle(name, found_.at(name));
     }
 
 private:
@@ -77,10 +77,10 @@ private:
 
     void note(const Statement& s, int block, std::size_t at) {
         for (const auto& e : read_by(s))
-            for (const auto& name : names_in(*e)) found_[name].push_back({block, at, false, false});
+            for (const auto& name : names_in(*e)) note(name, {block, at, false, false});
         if (own_scope(s)) return;
         for (const auto& name : written_by(s)) {
-            found_[name].push_back({block, at, true, counts(s)});
+            note(name, {block, at, true, counts(s)});
             auto& v = scope_.variables[name];
             if (v.given && scope_.outer == nullptr)
                 fail("no_rule", "`" + name + "` is a parameter or a constant", s.node->span, "use another name");
@@ -104,9 +104,15 @@ private:
         for (const auto& x : s.body) {
             for (const auto& e : read_by(x))
                 for (const auto& name : names_in(*e))
-                    if (local.count(name) == 0) found_[name].push_back({block, at, false, false});
+                    if (local.count(name) == 0) note(name, {block, at, false, false});
             outer_reads(x, block, at, local);
         }
+    }
+
+    void note(const std::string& name, Occurrence o) {
+        auto& found = found_[name];
+        if (found.empty()) names_.push_back(name);
+        found.push_back(o);
     }
 
     const Block& block(int b) const { return blocks_[static_cast<std::size_t>(b)]; }
@@ -149,7 +155,13 @@ private:
         Occurrence first = lifted(found[0], b);
         const Statement* s = &(*block(b).body)[first.at];
         const bool direct = found[0].block == b;
-        if (direct && found[0].write) return declare(name, *s, variable);
+        if (direct && found[0].write) return declare(name, *s, variable, found);
+        std::vector<std::vector<Occurrence>> apart;
+        if (in_parts(found, apart)) {
+            for (auto part = apart.rbegin(); part != apart.rend(); ++part)
+                declare(name, (*block(common(*part)).body)[(*part)[0].at], variable, *part);
+            return;
+        }
         const auto& body = *block(b).body;
         const bool sure = !direct && s->kind == K::If && first.at + 1 < body.size() &&
                           body[first.at + 1].kind == K::Else && always_assigns(s->body, name) &&
@@ -170,12 +182,29 @@ private:
         fail("no_rule", "`" + name + "` is read before it is assigned");
     }
 
-    void declare(const std::string& name, const Statement& s, Variable& variable) {
+    /// Whether a name's uses fall into blocks, each of which assigns it first: then each declares its own.
+    bool in_parts(const std::vector<Occurrence>& found, std::vector<std::vector<Occurrence>>& out) const {
+        const int b = common(found);
+        if (found[0].block == b) {
+            out.push_back(found);
+            return found[0].write;
+        }
+        std::map<std::size_t, std::vector<Occurrence>> parts;
+        for (const auto& o : found) {
+            if (o.block == b) return false;
+            parts[lifted(o, b).at].push_back(o);
+        }
+        return std::all_of(parts.begin(), parts.end(), [&](const auto& p) { return in_parts(p.second, out); });
+    }
+
+    void declare(const std::string& name, const Statement& s, Variable& variable,
+                 const std::vector<Occurrence>& found) {
         variable.first = order_.at(&s);
+        const auto writes = std::count_if(found.begin(), found.end(), [](const auto& o) { return o.write; });
         for (auto& r : analysis_.facts[&s].results)
             if (r.name == name) {
                 r.declares = true;
-                r.constant = variable.writes == 1;
+                r.constant = writes == 1;
             }
     }
 
@@ -183,7 +212,7 @@ private:
         for (const auto& o : found) {
             if (o.counter) {
                 const Statement& s = (*block(o.block).body)[o.at];
-                for (auto& r : analysis_.facts[&s].results) r.declares = true;
+                for (auto& r : analysis_.facts[&s].results) r.declares = r.declares || r.name == name;
                 continue;
             }
             bool inside = false;
@@ -204,6 +233,7 @@ private:
     const std::map<const Statement*, int>& order_;
     std::vector<Block> blocks_;
     std::map<std::string, std::vector<Occurrence>> found_;
+    std::vector<std::string> names_; ///< in order of their first occurrence
 };
 
 void prepare(Scope& scope, const std::vector<Statement>& body, Analysis& analysis) {
@@ -256,7 +286,30 @@ std::vector<NodePtr> read_by(const Statement& s) {
 }
 
 bool counts(const Statement& s) {
-    return s.kind == K::For && (callee(*s.node->items[1]) == "range" || callee(*s.node->items[1]) == "each");
+    if (s.kind != K::For) return false;
+    const std::string over = callee(*s.node->items[1]);
+    return over == "range" || over == "each" || over == "enumerate";
+}
+
+std::string loop_over(const Statement& s) {
+    const Node* over = s.node->items[1].get();
+    if (callee(*over) == "enumerate" && over->items.size() == 2) over = over->items[1].get();
+    const std::string f = callee(*over);
+    return f == "bind" || f == "draw" ? f : "";
+}
+
+int unnamed_votes(const Statement& s) {
+    const auto count = [](const auto& self, const Node& n) -> int {
+        int out = callee(n) == "any" ? 1 : 0;
+        for (const auto& i : n.items)
+            if (i) out += self(self, *i);
+        return out;
+    };
+    int out = 0;
+    for (const auto& e : read_by(s)) out += count(count, *e);
+    const bool named = s.kind == K::Simple && s.node->kind == Kind::Assign && s.node->items[0]->kind == Kind::Name &&
+                       callee(*s.node->items.back()) == "any";
+    return named ? out - 1 : out;
 }
 
 void place(Scope& scope, const std::vector<Statement>& body, Analysis& analysis,

@@ -15,7 +15,11 @@ void place(Scope& scope, const std::vector<cuir::Statement>& body, Analysis& ana
 std::vector<std::string> written_by(const cuir::Statement& s);
 /// The expressions that a statement itself reads, its block left out.
 std::vector<syntax::NodePtr> read_by(const cuir::Statement& s);
-/// `for k in range(...)`: the counter lives in the loop.
+/// Loops whose counters live in them: `for k in range(...)`, `for w, (b, h, m) in enumerate(...)`.
 bool counts(const cuir::Statement& s);
+/// What gives a loop its work items: "bind", "draw"; "" of other loops.
+std::string loop_over(const cuir::Statement& s);
+/// Votes in a statement's own expressions, but for the one that is all that is assigned.
+int unnamed_votes(const cuir::Statement& s);
 
 } // namespace cubridge::ir::lower

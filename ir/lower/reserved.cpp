@@ -18,19 +18,28 @@ constexpr std::array kWords{
     "typedef"sv, "typeid"sv, "typename"sv, "union"sv, "unsigned"sv, "using"sv, "virtual"sv, "void"sv, "volatile"sv,
     "xor"sv, "compl"sv, "bitand"sv, "bitor"sv,
     // of the preamble and of openings
-    "args"sv, "raw"sv, "smem"sv, "items"sv, "key_length"sv, "workspace_end"sv, "bf16"sv, "f16"sv, "i64"sv, "u32"sv,
-    "u64"sv, "threadIdx"sv, "blockIdx"sv, "blockDim"sv, "gridDim"sv, "by_head"sv, "heaviest_first"sv, "FN"sv,
-    "MEMBER"sv, "UNROLL"sv, "INF"sv, "LOG2E"sv, "LN2"sv, "ROWS"sv, "COLS"sv, "TILE"sv, "FRAGMENTS"sv, "ROW"sv, "CID"sv,
-    "EACH"sv, "EACH_ROW"sv, "EACH_COL"sv, "Rows"sv, "Cols"sv, "Items"sv, "Ranges"sv, "Operand"sv, "Tensor"sv, "Work"sv,
+    "args"sv, "raw"sv, "smem"sv, "key_length"sv, "workspace_end"sv, "bf16"sv, "f16"sv, "i64"sv, "u32"sv, "u64"sv,
+    "threadIdx"sv, "blockIdx"sv, "blockDim"sv, "gridDim"sv, "by_head"sv, "heaviest_first"sv, "FN"sv, "MEMBER"sv,
+    "UNROLL"sv, "INF"sv, "LOG2E"sv, "LN2"sv, "ROWS"sv, "COLS"sv, "TILE"sv, "FRAGMENTS"sv, "ROW"sv, "CID"sv, "EACH"sv,
+    "EACH_ROW"sv, "EACH_COL"sv, "Rows"sv, "Cols"sv, "Items"sv, "Ranges"sv, "Operand"sv, "Tensor"sv, "Work"sv,
     "Shared"sv, "SharedColumn"sv, "Fragment"sv, "min"sv, "max"sv, "abs"sv, "clamp"sv, "bounded"sv, "cdiv"sv,
     "floor_div"sv, "mod"sv, "sigmoid"sv, "classify"sv, "narrow"sv, "widen"sv, "copy"sv, "copy_async"sv, "wait_copies"sv,
     "bar_sync"sv, "gemm"sv, "gemm_add"sv, "transposed"sv, "pack"sv, "store"sv, "load"sv, "store_rows"sv, "store_tile"sv,
-    "row_max_of"sv, "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv, "tanh_fast"sv, "fmaxf"sv, "fminf"sv};
+    "gemm_async"sv, "wait"sv, "wait_gemm"sv, "wait_stores"sv, "arrive"sv, "sync"sv, "fence_async"sv, "Barriers"sv,
+    "NamedBarriers"sv, "Channel"sv, "Draw"sv, "Mapped"sv, "warp"sv, "warpgroup"sv, "begin_roles"sv, "fewer_registers"sv,
+    "more_registers"sv, "thread_max_of"sv, "Classes"sv, "row_max_of"sv, "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv,
+    "rcp_fast"sv, "tanh_fast"sv, "fmaxf"sv, "fminf"sv};
 
 } // namespace
 
 bool is_reserved(std::string_view name) {
-    return std::find(kWords.begin(), kWords.end(), name) != kWords.end() || name.find("__") != name.npos;
+    const bool vote =
+        name.size() > 4 && name.substr(0, 4) == "vote" && name.find_first_not_of("0123456789", 4) == name.npos;
+    // Lists of the Hopper preamble's instructions: A1, F16, ...
+    const bool list =
+        name.size() > 1 && (name[0] == 'A' || name[0] == 'F') && name.find_first_not_of("0123456789", 1) == name.npos;
+    return vote || list || name == "FX" || std::find(kWords.begin(), kWords.end(), name) != kWords.end() ||
+           name.find("__") != name.npos;
 }
 
 } // namespace cubridge::ir::lower

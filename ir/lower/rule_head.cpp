@@ -27,6 +27,12 @@ std::string tag(const std::string& dtype) {
 
 Region param(const Statement& s, const Facts& f) {
     const Variable& v = *f.scope->find(s.name);
+    if (v.type.form == Form::Counter) {
+        for (const auto& other : f.kernel->head) // a launch has one
+            if (other.kind == K::Param && &other != &s && f.scope->find(other.name)->type.form == Form::Counter)
+                fail("no_rule", "a kernel has one counter of work items", s.node->span);
+        return {"parameter", {"int* const " + s.name + " = args.ticket;"}, {}};
+    }
     if (s.name[0] != 'x' || s.name.find_first_not_of("0123456789", 1) != std::string::npos || s.name.size() < 2)
         fail("no_rule", "a parameter that a rule makes is an operand, x0, x1, ...", s.node->span);
     const std::string number = s.name.substr(1), type = tag(f.derived.empty() ? v.type.element : f.derived);

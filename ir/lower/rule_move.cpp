@@ -1,4 +1,5 @@
 // Statements that move data or synchronise, from their operands. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "ir/lower/rules.h"
 
 namespace cubridge::ir::lower {
@@ -35,28 +36,96 @@ std::string factor(const Node& node, const Expressions& x) {
     return x.cell(node);
 }
 
+/// The register tile that a product writes.
+const Node& tile(const Node& to, const Facts& f, const Expressions& x) {
+    if (to.kind != Kind::Name || x.type(to).form != Form::Tile || !f.scope->find(to.text)->type.storage)
+        fail("no_rule", "a GEMM writes register storage", to.span);
+    return to;
+}
+
+/// out=x: x is not read. add=x: it is. out=x, add=c: if c holds.
+std::string gemm_async(const Node& call, const Facts& f, const Expressions& x) {
+    const Node *to = nullptr, *add = nullptr;
+    for (const auto& k : call.keywords) {
+        if (k.name == "out") to = k.value.get();
+        if (k.name == "add") add = k.value.get();
+    }
+    if (call.items.size() != 3 || call.keywords.size() != (to != nullptr && add != nullptr ? 2u : 1u) ||
+        (to == nullptr && add == nullptr) || !has_warpgroups(*f.kernel))
+        fail("no_rule", "warpgroups: gemm_async(A, B, out=x), add=x or out=x, add=condition", call.span);
+    std::string adds;
+    if (add != nullptr) adds = to == nullptr ? ", true" : ", " + x.print(*add, Elem::Bool);
+    return "gemm_async(" + tile(to != nullptr ? *to : *add, f, x).text + ", " + factor(*call.items[1], x) + ", " +
+           factor(*call.items[2], x) + adds + ");";
+}
+
 std::string gemm(const Node& call, const Facts& f, const Expressions& x) {
     if (call.items.size() != 3 || call.keywords.size() != 1 ||
         (call.keywords[0].name != "out" && call.keywords[0].name != "add"))
         fail("no_rule", "gemm(A, B, out=x) or gemm(A, B, add=x)", call.span);
-    const Node& to = *call.keywords[0].value;
-    if (to.kind != Kind::Name || x.type(to).form != Form::Tile || !f.scope->find(to.text)->type.storage)
-        fail("no_rule", "a GEMM writes register storage", to.span);
+    const Node& to = tile(*call.keywords[0].value, f, x);
     return std::string(call.keywords[0].name == "add" ? "gemm_add(" : "gemm(") + to.text + ", " +
            factor(*call.items[1], x) + ", " + factor(*call.items[2], x) + ");";
 }
 
+/// One of an array of barriers, or the only one: how helpers get it.
+std::string barrier(const Node& node, Form form, const Facts& f, const Expressions& x) {
+    const bool indexed = node.kind == Kind::Subscript;
+    const Node& name = indexed ? *node.items[0] : node;
+    const Variable* v = name.kind == Kind::Name ? f.scope->find(name.text) : nullptr;
+    if (v == nullptr || v->type.form != form || indexed == v->type.extents.empty())
+        fail("no_rule", "`" + syntax::print(node) + "` is no barrier of this kind", node.span);
+    return indexed ? x.cell(node) : node.text + "[0]";
+}
+
 std::string copy_async(const Node& call, const Facts& f, const Expressions& x) {
-    if (call.items.size() != 3 || !call.keywords.empty() || !is_global(*call.items[1], *f.scope))
+    if (call.items.size() == 3 && call.keywords.empty() && is_global(*call.items[2], *f.scope)) { // out of cells
+        if (x.type(*call.items[1]).form != Form::Cells) fail("no_rule", "this is no cell", call.items[1]->span);
+        return "copy_async(" + x.slice(*call.items[2], "rows") + ", " + rows_of(*call.items[2], *f.scope) + ", " +
+               x.cell(*call.items[1]) + ");";
+    }
+    const bool signals = call.keywords.size() == 1 && call.keywords[0].name == "signal";
+    if (call.items.size() != 3 || (!signals && !call.keywords.empty()) || !is_global(*call.items[1], *f.scope))
         fail("no_rule", "copy_async(slice of global memory, cell)", call.span);
-    const Type to = x.type(call.items[2]->kind == Kind::Subscript ? *call.items[2]->items[0] : *call.items[2]);
+    const std::string begin = signals ? "copy_async(" : "copy_async<" + f.derived + ">(";
+    const std::string end = signals ? ", " + barrier(*call.keywords[0].value, Form::Phases, f, x) + ");" : ");";
+    const Node* storage = call.items[2].get();
+    while (storage->kind == Kind::Subscript) storage = storage->items[0].get();
+    const Type to = x.type(*storage);
     const std::string cell = x.cell(*call.items[2]);
     const std::string from = x.slice(*call.items[1], to.form == Form::CellColumns ? "span" : "rows");
     if (to.form == Form::CellColumns && x.type(*call.items[1]->items[0]).form == Form::Operand &&
         x.type(*call.items[1]->items[0]).element == to.element)
-        return "copy_async<" + f.derived + ">(" + cell + ", " + from + ");";
+        return begin + cell + ", " + from + end;
     if (to.form != Form::Cells) fail("no_rule", "this memory is not copied to that storage", call.span);
-    return "copy_async<" + f.derived + ">(" + cell + ", " + from + ", " + rows_of(*call.items[1], *f.scope) + ");";
+    return begin + cell + ", " + from + ", " + rows_of(*call.items[1], *f.scope) + end;
+}
+
+/// A wait for storage: of each queue that has something of it, all but what may stay in flight.
+Region wait(const Node& call, const Facts& f) {
+    Region out{"wait", {}, {}};
+    const Pending& p = f.pending;
+    if (p.copies >= 0) out.lines.push_back("wait_copies<" + std::to_string(p.copies) + ">();");
+    if (p.stores >= 0) out.lines.push_back("wait_stores<" + std::to_string(p.stores) + ">();");
+    if (p.products >= 0) {
+        std::string registers;
+        for (const auto& r : p.retired) registers += (registers.empty() ? "" : ", ") + r;
+        out.lines.push_back("wait_gemm<" + std::to_string(p.products) + ">(" + registers + ");");
+    }
+    if (out.lines.empty()) fail("no_rule", "wait(storage) or wait(barrier, phase)", call.span);
+    return out;
+}
+
+/// arrive(barrier), and sync and arrive of a named barrier, with the threads that it counts.
+std::string at_barrier(const Node& call, const Facts& f, const Expressions& x) {
+    const std::string name = callee(call);
+    const Node& at = *call.items.at(1);
+    const Form form = x.type(at).form;
+    if (form == Form::Phases && name == "arrive") return "arrive(" + barrier(at, form, f, x) + ");";
+    if (form != Form::Barrier) fail("no_rule", name + "() is for a barrier", call.span);
+    if (has_warpgroups(*f.kernel)) return name + "(" + barrier(at, form, f, x) + ", " + f.derived + ");";
+    if (name != "sync" || at.kind != Kind::Name) fail("no_rule", "sync() is for a named barrier", call.span);
+    return "bar_sync(" + at.text + ", " + f.derived + ");";
 }
 
 } // namespace
@@ -68,13 +137,31 @@ bool print_move(const Node& call, const Statement& s, const Analysis& analysis, 
     const auto arguments = call.items.size() - 1;
     if (name == "copy_async") {
         out = {"copy", {copy_async(call, f, x)}, {}};
-    } else if (name == "wait" && arguments == 1 && f.pending >= 0) {
-        out = {"wait", {"wait_copies<" + std::to_string(f.pending) + ">();"}, {}};
-    } else if (name == "sync" && arguments == 1) {
+    } else if (name == "wait" && arguments == 1) {
+        out = wait(call, f);
+    } else if (name == "wait" && arguments == 2) {
+        out = {
+            "wait",
+            {"wait(" + barrier(*call.items[1], Form::Phases, f, x) + ", " + x.print(*call.items[2], Elem::Int) + ");"},
+            {}};
+    } else if ((name == "sync" || name == "arrive") && arguments == 1) {
+        out = {name, {at_barrier(call, f, x)}, {}};
+    } else if (name == "fence" && arguments == 1) {
+        if (x.type(*call.items[1]).form != Form::Cells) fail("no_rule", "fence() is of cells", call.span);
+        out = {"fence", {"fence_async();"}, {}};
+    } else if (name == "publish" && arguments == 2) {
         const Type t = x.type(*call.items[1]);
-        if (t.form != Form::Barrier || call.items[1]->kind != Kind::Name)
-            fail("no_rule", "sync() is for a named barrier", call.span);
-        out = {"sync", {"bar_sync(" + call.items[1]->text + ", " + f.derived + ");"}, {}};
+        if (t.form != Form::Channel || call.items[2]->kind != Kind::Tuple)
+            fail("no_rule", "publish(channel, (value, ...))", call.span);
+        std::string values;
+        for (const auto& v : call.items[2]->items) {
+            const Type of = x.type(*v);
+            const bool name_of = of.form == Form::Ranges && v->kind == Kind::Name;
+            values += (values.empty() ? "" : ", ") + (name_of ? v->text : x.print(*v, of.elem));
+        }
+        out = {"channel", {call.items[1]->text + ".publish(" + values + ");"}, {}};
+    } else if (name == "gemm_async") {
+        out = {"gemm", {gemm_async(call, f, x)}, {}};
     } else if (name == "gemm") {
         out = {"gemm", {gemm(call, f, x)}, {}};
     } else if (name == "copy" && arguments == 2 && is_global(*call.items[2], *f.scope)) {

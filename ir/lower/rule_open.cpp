@@ -49,22 +49,40 @@ Region range(const Statement& s, const Facts& f) {
 
 /// Work items: the class `Items` of the preamble knows their order.
 Region bind(const Statement& s, const Facts& f) {
-    const Node& call = *s.node->items[1];
-    const auto targets = parts(s.node->items[0]);
+    const bool draws = loop_over(s) == "draw", numbered = callee(*s.node->items[1]) == "enumerate";
+    Node call = numbered ? *s.node->items[1]->items[1] : *s.node->items[1];
+    auto targets = parts(s.node->items[0]);
+    std::string number, begin, ticket;
+    if (numbered) {
+        if (targets.size() != 2 || targets[0]->kind != Kind::Name || f.scope->find(targets[0]->text)->writes > 1)
+            fail("no_rule", "for w, (b, h, m) in enumerate(...), w counts one loop of its role", call.span);
+        number = "++" + targets[0]->text;
+        begin = "int " + targets[0]->text + " = 0;";
+        targets = parts(targets[1]);
+    }
+    if (draws) {
+        if (call.items.size() < 2 || call.items[1]->kind != Kind::Name ||
+            Expressions(*f.scope).type(*call.items[1]).form != Form::Counter)
+            fail("no_rule", "draw(ticket, ...), which is a parameter of the kernel", call.span);
+        ticket = call.items[1]->text + ", ";
+        call.items.erase(call.items.begin() + 1);
+    }
     const auto is = [](const Node& n, const char* text) { return syntax::print(n) == text; };
     if (targets.size() != 3 || call.items.size() != 4 || !is(*call.items[1], "B") || callee(*call.items[3]) != "cdiv" ||
-        call.items[3]->items.size() != 3 || f.results.size() != 3 || !is(*call.items[3]->items[1], "Sq") ||
-        call.keywords.size() != 1 || call.keywords[0].name != "order" || call.keywords[0].value->kind != Kind::String)
+        call.items[3]->items.size() != 3 || !is(*call.items[3]->items[1], "Sq") || call.keywords.size() != 1 ||
+        call.keywords[0].name != "order" || call.keywords[0].value->kind != Kind::String)
         fail("no_rule", "for b, h, m in bind(B, Hq, cdiv(Sq, BM), order=...)", call.span);
     Region out{"loop", {}, {"}"}};
     for (std::size_t k = 0; k < 3; ++k) // the opening of the kernel declares them: operands are read of request b
-        if (f.results[k].name != std::string(1, "bhm"[k]))
+        if (!is(*targets[k], k == 0 ? "b" : k == 1 ? "h" : "m"))
             fail("no_rule", "an item is b, h, m", s.node->items[0]->span);
     const Expressions x(*f.scope);
-    out.lines.push_back("for (Items items(args, " + x.print(*call.items[3]->items[2], Elem::Int) + ", " +
-                        call.keywords[0].value->text +
-                        (is(*call.items[2], "Hq") ? "" : ", " + x.print(*call.items[2], Elem::Int)) +
-                        "); items.next(b, h, m, Sq, Sk);) {");
+    const std::string items = draws ? "queue" : "items";
+    if (numbered) out.lines.push_back(begin);
+    out.lines.push_back(std::string("for (") + (draws ? "Draw<D + Dv> queue(args, " : "Items items(args, ") + ticket +
+                        x.print(*call.items[3]->items[2], Elem::Int) + ", " + call.keywords[0].value->text +
+                        (is(*call.items[2], "Hq") ? "" : ", " + x.print(*call.items[2], Elem::Int)) + "); " + items +
+                        ".next(b, h, m, Sq, Sk);" + (numbered ? " " + number : "") + ") {");
     return out;
 }
 
@@ -129,7 +147,10 @@ Region print_opening(const Statement& s, const Analysis& analysis) {
     }
     case K::While:
     case K::If: {
-        const Expressions x(*f.scope);
+        Expressions x(*f.scope);
+        if (s.kind == K::While && f.vote >= 0)
+            fail("no_rule", "a vote is no condition of a loop", s.node->span, "give it a name in the loop");
+        print_votes(out.lines, x, *s.node->items[0], f);
         out.lines.push_back(std::string(s.kind == K::If ? "if (" : "while (") + x.print(*s.node->items[0], Elem::Bool) +
                             ") {");
         break;

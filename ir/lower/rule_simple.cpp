@@ -23,6 +23,14 @@ Region alloc(const Binding& b, const Node& call, const Expressions& x) {
     if (!b.declares) fail("no_rule", "storage is allocated once, where all its users see it", call.span);
     switch (b.type.form) {
     case Form::Cells:
+        if (!b.note.empty()) { // rows and columns, then what tells cells apart
+            std::string groups;
+            for (std::size_t k = 0; k + 2 < shape.size(); ++k) groups += ", " + x.print(*shape[k], Elem::Int);
+            return {"storage",
+                    {"const Shared<" + element + ", " + x.print(*shape[shape.size() - 2], Elem::Int) + ", " +
+                     x.print(*shape.back(), Elem::Int) + groups + "> " + b.name + "(smem);"},
+                    {}};
+        }
         return {"storage",
                 {"const Shared<" + element + ", " + product(shape, shape.size() - 2, x) + ", " +
                  x.print(*shape[shape.size() - 2], Elem::Int) + ", " + x.print(*shape.back(), Elem::Int) + "> " +
@@ -35,6 +43,26 @@ Region alloc(const Binding& b, const Node& call, const Expressions& x) {
                 {}};
     default: return {"storage", {declaration(b.type, b.name) + ";"}, {}};
     }
+}
+
+/// Barriers and channels. What arrives there, or takes, is in the note.
+Region agreement(const Binding& b, const Node& call, const Expressions& x) {
+    if (!b.declares) fail("no_rule", "a barrier is made once, where all its users see it", call.span);
+    const std::string f = callee(call);
+    if (f == "named_barrier") {
+        const std::string array = "array ";
+        if (b.note.rfind(array, 0) == 0)
+            return {"storage", {"const NamedBarriers " + b.name + "(" + b.note.substr(array.size()) + ");"}, {}};
+        return {"storage", {"constexpr int " + b.name + " = " + b.note + ";"}, {}};
+    }
+    if (f == "channel") {
+        const std::string entries = x.print(*call.items.at(1), Elem::Int);
+        return {"storage", {"Channel<" + entries + "> " + b.name + "(smem, " + b.note + ");"}, {}};
+    }
+    std::string many = "1";
+    for (const auto& k : call.keywords)
+        if (k.name == "n") many = x.print(*k.value, Elem::Int);
+    return {"storage", {"const Barriers<" + many + "> " + b.name + "(smem, " + b.note + ");"}, {}};
 }
 
 /// A call of a def that returns by reference.
@@ -113,6 +141,18 @@ Region call_def(const Def& def, const Node& call, const std::vector<Binding>& re
     return out;
 }
 
+/// `const Barriers<ST> a(..);` and one of the same type: `const Barriers<ST> a(..), b(..);`
+void join_declaration(Lines& out, const std::string& line) {
+    const auto type = [](const std::string& l) { return l.find('>') == l.npos ? "" : l.substr(0, l.find('>') + 1); };
+    if (out.empty() || type(line).empty() || type(out.back()) != type(line)) return out.push_back(line);
+    out.back().back() = ',';
+    out.back() += line.substr(type(line).size());
+}
+
+bool is_agreement(const std::string& function) {
+    return function == "named_barrier" || function == "barrier" || function == "channel";
+}
+
 NodePtr binary(const std::string& op, const NodePtr& a, const NodePtr& b) {
     auto n = std::make_shared<Node>();
     n->kind = Kind::Binary;
@@ -126,19 +166,26 @@ Region assign(const Statement& s, const Analysis& analysis) {
     const Facts& f = analysis.of(s);
     const Node &target = *s.node->items[0], &value = *s.node->items[1];
     Expressions x(*f.scope);
+    Lines scratch;
     const std::string function = callee(value);
     const Def* def = f.scope->find_def(function);
     if (target.kind == Kind::Subscript) return print_store(target, value, f);
     if (target.kind == Kind::Name) {
         const Binding& b = f.results.at(0);
         if (function == "alloc") return alloc(b, value, x);
-        if (function == "named_barrier") return {"storage", {"constexpr int " + b.name + " = " + f.derived + ";"}, {}};
+        if (is_agreement(function)) return agreement(b, value, x);
+        if (function == "any") {
+            print_declarations(scratch, {b});
+            print_vote(scratch, x, b.name, value);
+            return {"vote", scratch, {}};
+        }
         if (def != nullptr && !def->by_value) return call_def(*def, value, f.results, f);
         if (b.type.form == Form::Ranges) {
             if (def == nullptr || !b.constant) fail("no_rule", "key ranges come from a def, once", value.span);
             return {"call", {"auto " + b.name + " = " + x.print(value) + ";"}, {}};
         }
         Region out{"elementwise", {}, {}};
+        print_votes(out.lines, x, value, f);
         print_value(out.lines, x, b, value);
         return out;
     }
@@ -146,14 +193,20 @@ Region assign(const Statement& s, const Analysis& analysis) {
         fail("no_rule", "names are assigned together, nothing else", target.span);
     if (value.kind == Kind::Tuple) {
         Region out{"elementwise", {}, {}};
+        print_votes(out.lines, x, value, f);
         for (std::size_t k = 0; k < value.items.size(); ++k) {
             const auto read = names_in(*value.items[k]);
             for (std::size_t j = 0; j < k; ++j)
                 if (std::find(read.begin(), read.end(), f.results[j].name) != read.end())
                     fail("no_rule", "`" + f.results[j].name + "` is assigned and read by one statement", value.span,
                          "write two statements");
-            if (callee(*value.items[k]) == "alloc" || callee(*value.items[k]) == "named_barrier")
+            if (callee(*value.items[k]) == "alloc")
                 fail("no_rule", "storage is allocated one name a statement", value.span);
+            if (is_agreement(callee(*value.items[k]))) {
+                out.rule = "storage";
+                join_declaration(out.lines, agreement(f.results.at(k), *value.items[k], x).lines[0]);
+                continue;
+            }
             print_value(out.lines, x, f.results.at(k), *value.items[k]);
         }
         return out;
@@ -165,6 +218,19 @@ Region assign(const Statement& s, const Analysis& analysis) {
             fail("no_rule", "pick() is for key ranges that have a name", value.span);
         out.lines.push_back(value.items[1]->text + ".pick(" + x.print(*value.items[2], Elem::Int) + ", " +
                             f.results.at(0).name + ", " + f.results.at(1).name + ");");
+        return out;
+    }
+    if (function == "take" && value.items.size() == 2 && value.items[1]->kind == Kind::Name) {
+        out.rule = "channel";
+        print_declarations(out.lines, f.results);
+        std::string names;
+        bool takes_request = false;
+        for (const auto& r : f.results) {
+            names += (names.empty() ? "" : ", ") + r.name;
+            takes_request = takes_request || r.name == "b";
+        }
+        out.lines.push_back(value.items[1]->text + ".take(" + names + ");");
+        if (takes_request) out.lines.push_back("Sk = key_length(args, b);");
         return out;
     }
     if (function == "divmod" && value.items.size() == 3) {
@@ -213,6 +279,7 @@ Region give_back(const Statement& s, const Analysis& analysis) {
                             "n, some, every); });");
         return out;
     }
+    print_votes(out.lines, x, *value, f);
     if (def->by_value) {
         out.lines.push_back(
             "return " + (def->types[0].form == Form::Scalar ? x.print(*value, def->types[0].elem) : value->text) + ";");

@@ -44,6 +44,10 @@ void each(Lines& out, Expressions& x, const Type& type, const std::string& name,
                   "] = " + x.print(value, type.elem, {type.form, v}) + ";");
 }
 
+std::string reduction(const Node& call) {
+    return call.items[0]->text == "amax" ? "row_max_of(" : "row_sum_of(";
+}
+
 /// Rows that hold what the reductions in a value give; their names.
 void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std::vector<std::string> taken) {
     for (const Node* r : all) {
@@ -65,14 +69,53 @@ void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std
                 out.push_back("    " + declaration(t, whole) + ";");
                 each(out, x, t, whole, of, "    ");
             }
-            out.push_back(std::string("    ") + (r->items[0]->text == "amax" ? "row_max_of(" : "row_sum_of(") + part +
-                          ", " + whole + ");");
+            out.push_back("    " + reduction(*r) + part + ", " + whole + ");");
         }
         x.hold(r, part);
     }
 }
 
+/// A tile's name in an expression: its elements are what a loop counts.
+std::string tile_in(const Node& node, const Expressions& x) {
+    for (const auto& name : names_in(node)) {
+        Node n;
+        n.kind = Kind::Name;
+        n.text = name;
+        if (const Type t = x.type(n); t.form == Form::Tile) return name;
+    }
+    return "";
+}
+
 } // namespace
+
+void print_vote(Lines& out, Expressions& x, const std::string& name, const Node& vote) {
+    const Node& of = *vote.items.at(1);
+    Type t = x.type(of);
+    auto taken = names_in(of);
+    taken.push_back(name);
+    const std::string some = fresh("some", taken);
+    taken.push_back(some);
+    out.push_back("{");
+    reduce(out, x, x.reductions(of), taken);
+    t.form = t.form == Form::Rows ? Form::Row : t.form == Form::Cols ? Form::Column : t.form;
+    const std::string tile = t.form == Form::Tile ? tile_in(of, x) : "", v = fresh(variable_of(t.form), taken);
+    if (t.form == Form::Tile && tile.empty()) fail("no_rule", "any() of a tile that has no name", of.span);
+    out.push_back("    bool " + some + " = false;");
+    out.push_back("    " + loop_of(t, tile, v) + some + " = " + some + " | (" + x.print(of, Elem::Bool, {t.form, v}) +
+                  ");");
+    out.push_back("    " + name + " = __any_sync(~0u, " + some + ");");
+    out.push_back("}");
+}
+
+void print_votes(Lines& out, Expressions& x, const Node& value, const Facts& facts) {
+    int number = facts.vote;
+    for (const Node* v : Expressions::votes(value)) {
+        const std::string name = "vote" + std::to_string(number++);
+        out.push_back("bool " + name + ";");
+        print_vote(out, x, name, *v);
+        x.hold(v, name);
+    }
+}
 
 void print_value(Lines& out, Expressions& x, const Binding& target, const Node& value) {
     const Type& t = target.type;
@@ -93,6 +136,11 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
         parts.erase(std::remove_if(parts.begin(), parts.end(), [](const Node* r) { return callee(*r) == "complete"; }),
                     parts.end());
     if (parts.empty()) return each(out, x, t, target.name, value, "");
+    if (parts[0] == &value && t.elem == Elem::Real) { // the row itself, of a tile that has a name
+        const Node& of = *value.items[0]->items[0];
+        if (of.kind == Kind::Name && x.type(of).elem == Elem::Real)
+            return out.push_back(reduction(value) + target.name + ", " + of.text + ");");
+    }
     auto taken = names_in(value);
     taken.push_back(target.name);
     out.push_back("{");

@@ -37,6 +37,10 @@ bool names_bounds(const Lines& region);
 
 /// `name = value`, elementwise, where the name has `type`. Declares it if `declares`.
 void print_value(Lines& out, Expressions& x, const Binding& target, const syntax::Node& value);
+/// Votes in an expression, each in a scalar of its own from now on: `vote0`, ... Only for what the block declares.
+void print_votes(Lines& out, Expressions& x, const syntax::Node& value, const Facts& facts);
+/// `name = any(...)`.
+void print_vote(Lines& out, Expressions& x, const std::string& name, const syntax::Node& vote);
 /// Declarations of those bindings that this statement declares, one line: "int n; bool masked;"
 void print_declarations(Lines& out, const std::vector<Binding>& bindings);
 /// A name that none of `taken` has.

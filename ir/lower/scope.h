@@ -11,9 +11,10 @@ namespace cubridge::ir::lower {
 
 struct Variable {
     Type type;
-    int writes = 0;     ///< statements that assign it; 0: a parameter, a size or a constant of the kernel
-    bool given = false; ///< declared by an opening line: a parameter, a loop's counter
-    int first = 0;      ///< order of the statement that declares it
+    int writes = 0;              ///< statements that assign it; 0: a parameter, a size or a constant of the kernel
+    bool given = false;          ///< declared by an opening line: a parameter, a loop's counter
+    int first = 0;               ///< order of the statement that declares it
+    std::vector<Type> carried{}; ///< of a channel: what an entry holds
 };
 
 struct Scope;

@@ -82,7 +82,7 @@ std::string declaration(const Type& t, const std::string& name, bool reference) 
     case Form::Fragments: return "Fragment<elem> " + array + "[FRAGMENTS(" + t.columns + ")]";
     case Form::Rows: return std::string("const Rows") + (reference ? "& " : " ") + name;
     case Form::Cols: return std::string("const Cols") + (reference ? "& " : " ") + name;
-    case Form::Ranges: return "auto& " + name;
+    case Form::Ranges: return reference ? "auto& " + name : t.columns + " " + name;
     default: return base + (reference ? "& " : " ") + name;
     }
 }

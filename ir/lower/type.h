@@ -24,7 +24,10 @@ enum class Form : std::uint8_t {
     Tensor,      ///< an operand of the attention: Q, K, V, Out, Lse
     Operand,     ///< x0, x1, ...
     Work,        ///< workspace
-    Barrier,     ///< a named barrier
+    Barrier,     ///< a named barrier; columns: who arrives; extents: of an array, how many there are
+    Phases,      ///< barriers with phases; likewise
+    Channel,     ///< a queue of decisions; columns: its takers; extents: its entries
+    Counter,     ///< of work items
     TypeName,    ///< elem
 };
 
@@ -36,7 +39,7 @@ struct Type {
     bool natural = false;             ///< an Int that is never negative: C's division is Python's
     bool storage = false;             ///< registers that `alloc` gave
     std::string columns;              ///< extent across: "BN"
-    std::string element;              ///< of shared and global memory: "elem", "f32", ...
+    std::string element;              ///< of shared and global memory: "elem", "f32", ...; of key ranges, their def
     std::vector<std::string> extents; ///< of global memory, by axis; of cells, the leading ones
 
     bool operator==(const Type&) const = default;

@@ -1,11 +1,9 @@
-// How many copies may stay in flight after a wait: the copy-in queue of one agent, followed along the program with the
-// integers that are known (constants, loop counters) and every way that an unknown condition may go.
-// SPDX-License-Identifier: Apache-2.0
-#include "ir/lower/expression.h"
-#include "ir/lower/facts.h"
+// How many copies and products may stay in flight after a wait: the queues of one agent (copies in, copies out,
+// products), followed along the program with the integers that are known and every way that an unknown condition may
+// go. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/path.h"
 #include "ir/lower/place.h"
 #include <algorithm>
-#include <set>
 
 namespace cubridge::ir::lower {
 
@@ -21,107 +19,62 @@ constexpr std::size_t kPaths = 64;
 constexpr int kSteps = 400'000;
 constexpr int kUnknownTrips = 3; ///< of a loop whose length is unknown: none, one, two, three
 
-/// A copy in flight: the cells that it writes, a dimension nothing where its index is unknown.
-struct Copy {
-    std::string storage;
-    std::vector<std::optional<std::int64_t>> index;
-    auto operator<=>(const Copy&) const = default;
+/// What a wait was found to leave in flight, over all paths, and the registers of the products that it ends.
+struct Found {
+    std::set<int> copies, stores, products;
+    std::set<std::string> tiles, operands;
 };
 
-struct Path {
-    std::map<std::string, std::int64_t> known;
-    std::vector<Copy> queue; ///< oldest first
-    bool broken = false;     ///< on its way out of the innermost loop
-    auto operator<=>(const Path&) const = default;
-};
+const Node* effect(const Statement& s, const char* function) {
+    const bool is = s.kind == K::Simple && s.node->kind == Kind::ExprStmt && callee(*s.node->items[0]) == function;
+    return is ? s.node->items[0].get() : nullptr;
+}
 
-using Paths = std::set<Path>;
+bool takes(const Statement& s) {
+    return s.kind == K::Simple && s.node->kind == Kind::Assign && callee(*s.node->items.back()) == "take";
+}
 
-bool touch(const Copy& a, const Copy& b) {
-    if (a.storage != b.storage) return false;
-    for (std::size_t k = 0; k < std::min(a.index.size(), b.index.size()); ++k)
-        if (a.index[k] && b.index[k] && *a.index[k] != *b.index[k]) return false;
-    return true;
+/// Whether a statement has to do with queues, or with how often others run.
+bool matters(const Statement& s) {
+    if (s.kind == K::Simple && (s.node->kind == Kind::Break || takes(s))) return true;
+    if (const Node* copy = effect(s, "copy_async")) return copy->keywords.empty();
+    if (const Node* wait = effect(s, "wait")) return wait->items.size() == 2;
+    if (effect(s, "gemm_async") != nullptr) return true;
+    return std::any_of(s.body.begin(), s.body.end(), matters);
+}
+
+void written_in(const std::vector<Statement>& body, std::vector<std::string>& out) {
+    for (const auto& s : body) {
+        const auto names = written_by(s);
+        out.insert(out.end(), names.begin(), names.end());
+        written_in(s.body, out);
+    }
 }
 
 class Follower {
 public:
-    Follower(const Analysis& analysis, std::map<std::string, std::int64_t> constants, std::int64_t first,
-             std::int64_t then)
-        : analysis_(analysis), constants_(std::move(constants)), lengths_{first, then} {}
+    Follower(const Analysis& analysis, const Kernel& kernel, Lengths lengths, int entries)
+        : analysis_(analysis), kernel_(kernel), lengths_(lengths), entries_(entries) {}
 
-    std::map<const Statement*, std::set<int>> counts;
+    std::map<const Statement*, Found> found;
 
     void role(const Statement& s) {
         Path start;
-        start.known = constants_;
+        start.known = int_constants(kernel_);
+        for (const auto& p : kernel_.body)
+            if (p.kind == K::Simple) assign_on(p, start, lengths_, 0);
         block(s.body, {start});
     }
 
 private:
-    std::optional<std::int64_t> value(const Node& n, const Path& p) const {
-        if (n.kind == Kind::True || n.kind == Kind::False) return n.kind == Kind::True ? 1 : 0;
-        if (n.kind == Kind::Call && callee(n) == "length") return lengths_[item_];
-        if (n.kind == Kind::Unary && n.text == "not") {
-            const auto v = value(*n.items[0], p);
-            return v ? std::optional<std::int64_t>(*v == 0) : std::nullopt;
-        }
-        if (n.kind == Kind::BoolOp) {
-            const std::int64_t decides = n.text == "or";
-            bool all = true;
-            for (const auto& i : n.items) {
-                const auto v = value(*i, p);
-                if (v && (*v != 0) == (decides != 0)) return decides;
-                all = all && v;
-            }
-            return all ? std::optional<std::int64_t>(1 - decides) : std::nullopt;
-        }
-        if (n.kind == Kind::Compare) {
-            for (std::size_t k = 0; k < n.names.size(); ++k) {
-                const auto a = value(*n.items[k], p), b = value(*n.items[k + 1], p);
-                if (!a || !b) return std::nullopt;
-                const auto& op = n.names[k];
-                if (!(op == "<"    ? *a < *b
-                      : op == "<=" ? *a <= *b
-                      : op == ">"  ? *a > *b
-                      : op == ">=" ? *a >= *b
-                      : op == "==" ? *a == *b
-                                   : *a != *b))
-                    return 0;
-            }
-            return 1;
-        }
-        if (n.kind == Kind::Binary) { // over what this function knows
-            const auto a = value(*n.items[0], p), b = value(*n.items[1], p);
-            if (!a || !b) return std::nullopt;
-            Node pair = n;
-            const auto number = [](std::int64_t v) {
-                auto x = std::make_shared<Node>();
-                x->kind = Kind::Int;
-                x->integer = v;
-                return x;
-            };
-            pair.items = {number(*a), number(*b)};
-            return known_int(pair, {});
-        }
-        if (n.kind == Kind::Call && (callee(n) == "minimum" || callee(n) == "maximum" || callee(n) == "cdiv")) {
-            Node copy = n;
-            for (std::size_t k = 1; k < n.items.size(); ++k) {
-                const auto v = value(*n.items[k], p);
-                if (!v) return std::nullopt;
-                auto x = std::make_shared<Node>();
-                x->kind = Kind::Int;
-                x->integer = *v;
-                copy.items[k] = x;
-            }
-            return known_int(copy, {});
-        }
-        return known_int(n, p.known);
-    }
+    int item(const Path& p) const { return p.taken > 0 ? p.taken - 1 : item_; }
 
-    Copy cell(const Node& n, const Path& p) const {
+    std::optional<std::int64_t> value(const Node& n, const Path& p) const { return value_on(n, p, lengths_, item(p)); }
+
+    Place place(const Node& n, const Path& p) const {
+        if (n.kind == Kind::Attribute) return place(*n.items[0], p); // x.T
         if (n.kind != Kind::Subscript) return {n.text, {}};
-        Copy out{n.items[0]->text, {}};
+        Place out = place(*n.items[0], p);
         for (const auto& i : parts(n.items[1])) out.index.push_back(value(*i, p));
         return out;
     }
@@ -130,7 +83,7 @@ private:
         for (std::size_t k = 0; k < body.size(); ++k) {
             const Statement& s = body[k];
             if (++steps_ > kSteps || paths.size() > kPaths)
-                located(s, [&] { fail("no_rule", "too many paths lead here to count the copies in flight"); });
+                located(s, [&] { fail("no_rule", "too many paths lead here to count what is in flight"); });
             Paths stopped, going;
             for (const auto& p : paths) (p.broken ? stopped : going).insert(p);
             if (s.kind == K::If) {
@@ -150,15 +103,40 @@ private:
         return paths;
     }
 
+    /// A name that was tested is known from then on.
+    static void learn(const Node& condition, bool holds, const Scope& scope, Path& p) {
+        if (condition.kind == Kind::Unary && condition.text == "not")
+            return learn(*condition.items[0], !holds, scope, p);
+        const Variable* v = condition.kind == Kind::Name ? scope.find(condition.text) : nullptr;
+        if (v != nullptr && v->type == scalar(Elem::Bool, true)) p.known[condition.text] = holds ? 1 : 0;
+    }
+
     Paths branch(const Statement& s, const Statement* other, const Paths& paths) {
-        Paths yes, no;
-        for (const auto& p : paths) {
-            const auto v = value(*s.node->items[0], p);
-            if (!v || *v != 0) yes.insert(p);
-            if (!v || *v == 0) no.insert(p);
+        const bool deep = matters(s) || (other != nullptr && matters(*other));
+        std::vector<std::string> names;
+        if (!deep) {
+            written_in(s.body, names);
+            if (other != nullptr) written_in(other->body, names);
         }
-        Paths out = block(s.body, yes), rest = other != nullptr ? block(other->body, no) : no;
-        out.insert(rest.begin(), rest.end());
+        Paths yes, no, out;
+        for (auto p : paths) {
+            const Node& condition = *s.node->items[0];
+            const auto v = value(condition, p);
+            if (v) {
+                (*v != 0 ? yes : no).insert(p);
+            } else if (deep) {
+                for (const bool holds : {true, false}) {
+                    Path q = p;
+                    learn(condition, holds, *analysis_.of(s).scope, q);
+                    (holds ? yes : no).insert(std::move(q));
+                }
+            } else { // either way the queues are the same
+                for (const auto& n : names) p.known.erase(n);
+                out.insert(std::move(p));
+            }
+        }
+        for (const auto& p : block(s.body, yes)) out.insert(p);
+        for (const auto& p : other != nullptr ? block(other->body, no) : no) out.insert(p);
         return out;
     }
 
@@ -190,13 +168,28 @@ private:
             }
             return unbroken(out);
         }
+        std::vector<std::string> names = written_by(s);
+        if (!matters(s)) {
+            written_in(s.body, names);
+            return without(paths, names);
+        }
         Paths out = paths, now = paths;
         for (item_ = 0; item_ < 2; ++item_) {
-            now = block(s.body, without(now, written_by(s)));
+            now = without(now, names);
+            now = block(s.body, callee(over) == "enumerate" ? with(now, names[0], item_) : now);
             out.insert(now.begin(), now.end());
         }
         item_ = 0;
         return unbroken(out);
+    }
+
+    static Paths with(const Paths& paths, const std::string& name, std::int64_t value) {
+        Paths out;
+        for (auto p : paths) {
+            if (!p.broken) p.known[name] = value;
+            out.insert(std::move(p));
+        }
+        return out;
     }
 
     Paths counted(const Statement& s, const Node& range, const Path& p) {
@@ -207,18 +200,15 @@ private:
         const std::string name = s.node->items[0]->text;
         if (!begin || !end || !step || *step <= 0) return unknown(s, {p}, {name});
         Paths now{p};
-        for (auto k = *begin; k < *end; k += *step) {
-            Paths with;
-            for (auto q : now) {
-                if (!q.broken) q.known[name] = k;
-                with.insert(std::move(q));
-            }
-            now = block(s.body, with);
-        }
+        for (auto k = *begin; k < *end; k += *step) now = block(s.body, with(now, name, k));
         return without(now, {name});
     }
 
-    Paths unknown(const Statement& s, Paths paths, const std::vector<std::string>& names) {
+    Paths unknown(const Statement& s, Paths paths, std::vector<std::string> names) {
+        if (!matters(s)) {
+            written_in(s.body, names);
+            return without(paths, names);
+        }
         Paths out = paths;
         for (int trip = 0; trip < kUnknownTrips; ++trip) {
             paths = block(s.body, without(paths, names));
@@ -248,97 +238,153 @@ private:
     Paths simple(const Statement& s, const Paths& paths) {
         Paths out;
         for (auto p : paths) {
+            if (takes(s)) {
+                take(s, std::move(p), out);
+                continue;
+            }
             step(s, p);
             out.insert(std::move(p));
         }
         return out;
     }
 
+    /// An entry may say anything; after some of them, that there is no more.
+    void take(const Statement& s, Path p, Paths& out) {
+        assign_on(s, p, lengths_, item(p));
+        ++p.taken;
+        Paths all{std::move(p)};
+        for (const auto& b : analysis_.of(s).results) {
+            if (!(b.type == scalar(Elem::Bool, true))) continue;
+            Paths both;
+            for (const auto& q : all)
+                for (const std::int64_t v : {0, 1})
+                    if (v == 0 || q.taken <= entries_) {
+                        Path one = q;
+                        one.known[b.name] = v;
+                        both.insert(std::move(one));
+                    }
+            all = std::move(both);
+        }
+        out.insert(all.begin(), all.end());
+    }
+
     void step(const Statement& s, Path& p) {
         const Node& n = *s.node;
         if (n.kind == Kind::Break) {
             p.broken = true;
-        } else if (n.kind == Kind::ExprStmt && callee(*n.items[0]) == "copy_async" && n.items[0]->items.size() == 3 &&
-                   n.items[0]->keywords.empty()) {
-            p.queue.push_back(cell(*n.items[0]->items[2], p));
-        } else if (n.kind == Kind::ExprStmt && callee(*n.items[0]) == "wait" && n.items[0]->items.size() == 2) {
-            wait(s, cell(*n.items[0]->items[1], p), p);
+        } else if (const Node* copy = effect(s, "copy_async")) {
+            if (copy->items.size() != 3 || !copy->keywords.empty()) return;
+            const Place to = place(*copy->items[2], p);
+            if (in_shared(s, to.storage))
+                p.copies.push_back({{to}});
+            else
+                p.stores.push_back({{place(*copy->items[1], p)}});
+        } else if (const Node* product = effect(s, "gemm_async")) {
+            Operation o;
+            for (const auto& k : product->keywords)
+                if (k.name == "out" || (k.name == "add" && product->keywords.size() == 1))
+                    o.places.push_back(place(*k.value, p));
+            for (std::size_t k = 1; k < product->items.size(); ++k) o.places.push_back(place(*product->items[k], p));
+            p.products.push_back(std::move(o));
+        } else if (const Node* waits = effect(s, "wait")) {
+            if (waits->items.size() == 2) wait(s, place(*waits->items[1], p), p);
         } else if (n.kind == Kind::Assign || n.kind == Kind::AugAssign) {
-            assign(s, n, p);
+            assign_on(s, p, lengths_, item(p));
         }
     }
 
-    void assign(const Statement& s, const Node& n, Path& p) {
-        std::map<std::string, std::int64_t> next;
-        if (n.kind == Kind::AugAssign && n.items[0]->kind == Kind::Name) {
-            Node sum = n;
-            sum.kind = Kind::Binary;
-            if (const auto v = value(sum, p)) next[n.items[0]->text] = *v;
-        } else if (n.kind == Kind::Assign) {
-            const auto targets = parts(n.items[0]);
-            const Node& right = *n.items.back();
-            if (callee(right) == "divmod" && targets.size() == 2 && right.items.size() == 3) {
-                for (std::size_t k = 0; k < 2; ++k) {
-                    Node part = right;
-                    part.kind = Kind::Binary;
-                    part.text = k == 0 ? "//" : "%";
-                    part.items = {right.items[1], right.items[2]};
-                    if (const auto v = value(part, p)) next[targets[k]->text] = *v;
-                }
-            } else if (targets.size() == 1 || (right.kind == Kind::Tuple && right.items.size() == targets.size())) {
-                for (std::size_t k = 0; k < targets.size(); ++k)
-                    if (targets[k]->kind == Kind::Name)
-                        if (const auto v = value(targets.size() == 1 ? right : *right.items[k], p))
-                            next[targets[k]->text] = *v;
-            }
-        }
-        for (const auto& name : written_by(s)) p.known.erase(name);
-        for (const auto& [name, v] : next) p.known[name] = v;
+    const Type* type_of(const Statement& s, const std::string& name) const {
+        const Variable* v = analysis_.of(s).scope->find(name);
+        return v != nullptr ? &v->type : nullptr;
     }
 
-    void wait(const Statement& s, const Copy& of, Path& p) {
-        const Facts& f = analysis_.of(s);
-        const Variable* v = f.scope->find(of.storage);
-        if (v == nullptr || (v->type.form != Form::Cells && v->type.form != Form::CellColumns)) return;
-        auto& found = counts[&s];
-        for (std::size_t k = p.queue.size(); k-- > 0;)
-            if (touch(p.queue[k], of)) {
-                found.insert(static_cast<int>(p.queue.size() - 1 - k));
-                p.queue.erase(p.queue.begin(), p.queue.begin() + static_cast<std::ptrdiff_t>(k) + 1);
-                return;
+    bool in_shared(const Statement& s, const std::string& name) const {
+        const Type* t = type_of(s, name);
+        return t != nullptr && (t->form == Form::Cells || t->form == Form::CellColumns);
+    }
+
+    /// Ends the youngest operation that touches the place, and all older ones of its queue. They are what is returned.
+    static std::vector<Operation> retire(std::vector<Operation>& queue, const Place& of, std::set<int>& counts) {
+        for (std::size_t k = queue.size(); k-- > 0;) {
+            const auto& places = queue[k].places;
+            if (std::none_of(places.begin(), places.end(), [&](const auto& p) { return touch(p, of); })) continue;
+            counts.insert(static_cast<int>(queue.size() - 1 - k));
+            const auto end = queue.begin() + static_cast<std::ptrdiff_t>(k) + 1;
+            std::vector<Operation> out(queue.begin(), end);
+            queue.erase(queue.begin(), end);
+            return out;
+        }
+        return {};
+    }
+
+    void wait(const Statement& s, const Place& of, Path& p) {
+        const Type* t = type_of(s, of.storage);
+        if (t == nullptr || (!t->storage && !in_shared(s, of.storage))) return;
+        Found& f = found[&s];
+        retire(p.copies, of, f.copies);
+        retire(p.stores, of, f.stores);
+        for (const auto& o : retire(p.products, of, f.products))
+            for (std::size_t k = 0; k < o.places.size(); ++k) {
+                const Type* x = type_of(s, o.places[k].storage);
+                if (x != nullptr && x->storage) (k == 0 ? f.tiles : f.operands).insert(o.places[k].storage);
             }
     }
 
     const Analysis& analysis_;
-    std::map<std::string, std::int64_t> constants_;
-    std::int64_t lengths_[2];
-    std::size_t item_ = 0;
+    const Kernel& kernel_;
+    const Lengths lengths_;
+    const int entries_;
+    int item_ = 0;
     int steps_ = 0;
 };
+
+int only(const std::set<int>& counts, const char* what) {
+    if (counts.size() > 1)
+        fail("no_rule", std::string("how many ") + what + " are in flight depends on the path: " +
+                            std::to_string(*counts.begin()) + " or " + std::to_string(*counts.rbegin()));
+    return counts.empty() ? -1 : *counts.begin();
+}
+
+Pending pending(const Statement& s, const Found& f, const Scope& scope) {
+    const Node* storage = s.node->items[0]->items[1].get();
+    while (storage->kind == Kind::Subscript) storage = storage->items[0].get();
+    const bool registers = scope.find(storage->text)->type.storage;
+    if (f.copies.empty() && f.stores.empty() && f.products.empty())
+        fail("no_rule", std::string("no ") + (registers ? "product" : "copy") + " of this is in flight");
+    Pending out{only(f.copies, "copies"), only(f.stores, "stores"), only(f.products, "products"), {}};
+    if (registers) out.retired.push_back(storage->text); // it is read next; the others must not move above the wait
+    for (const auto* names : {&f.tiles, &f.operands})
+        for (const auto& n : *names)
+            if (std::find(out.retired.begin(), out.retired.end(), n) == out.retired.end()) out.retired.push_back(n);
+    return out;
+}
+
+void merge(Found& into, const Found& f) {
+    into.copies.insert(f.copies.begin(), f.copies.end());
+    into.stores.insert(f.stores.begin(), f.stores.end());
+    into.products.insert(f.products.begin(), f.products.end());
+    into.tiles.insert(f.tiles.begin(), f.tiles.end());
+    into.operands.insert(f.operands.begin(), f.operands.end());
+}
 
 } // namespace
 
 void derive_waits(const Kernel& kernel, Analysis& analysis) {
-    std::map<const Statement*, std::set<int>> counts;
+    std::map<const Statement*, Found> all;
     const auto constants = int_constants(kernel);
     const auto stages = constants.count("ST") != 0 ? std::clamp<std::int64_t>(constants.at("ST"), 1, 8) : 2;
     const std::int64_t most = 2 * stages + 2;
-    for (std::int64_t first = 1; first <= most; ++first)
-        for (const std::int64_t then : {std::int64_t{1}, std::int64_t{2}, most})
-            for (const auto& s : kernel.body)
-                if (s.kind == K::With) {
-                    Follower follower(analysis, constants, first, then);
-                    follower.role(s);
-                    for (const auto& [at, found] : follower.counts) counts[at].insert(found.begin(), found.end());
-                }
-    for (const auto& [s, found] : counts)
-        located(*s, [&, found = found] {
-            if (found.empty()) fail("no_rule", "no copy of this is in flight");
-            if (found.size() > 1)
-                fail("no_rule", "how many copies are in flight depends on the path: " + std::to_string(*found.begin()) +
-                                    " or " + std::to_string(*found.rbegin()));
-        });
-    for (const auto& [s, found] : counts) analysis.facts[s].pending = *found.begin();
+    for (const auto& s : kernel.body) {
+        if (s.kind != K::With || !matters(s)) continue;
+        for (std::int64_t first = 1; first <= most; ++first)
+            for (const std::int64_t then : {std::int64_t{1}, std::int64_t{2}, most}) {
+                Follower follower(analysis, kernel, {first, then}, static_cast<int>(stages) + 2);
+                follower.role(s);
+                for (const auto& [at, found] : follower.found) merge(all[at], found);
+            }
+    }
+    for (const auto& [s, found] : all)
+        located(*s, [&, at = s, &f = found] { analysis.facts[at].pending = pending(*at, f, *analysis.of(*at).scope); });
 }
 
 } // namespace cubridge::ir::lower

@@ -14,28 +14,6 @@ using syntax::Kind;
          "a program of an attention kernel has scores, weights, a def between them and an epilogue");
 }
 
-void collect_calls(const NodePtr& x, std::vector<NodePtr>& out) {
-    if (!x) return;
-    if (x->kind == Kind::Call) out.push_back(x);
-    for (const auto& i : x->items) collect_calls(i, out);
-    for (const auto& k : x->keywords) collect_calls(k.value, out);
-}
-
-bool is_call(const NodePtr& x, std::string_view function) {
-    if (!x || x->kind != Kind::Call) return false;
-    const auto& f = x->items[0];
-    return (f->kind == Kind::Name || f->kind == Kind::Attribute) && f->text == function;
-}
-
-/// The call of that function in a node; null where there is none.
-NodePtr inner_call(const NodePtr& x, std::string_view function) {
-    std::vector<NodePtr> all;
-    collect_calls(x, all);
-    for (const auto& c : all)
-        if (is_call(c, function)) return c;
-    return nullptr;
-}
-
 /// Everything that holds data of a global tensor, by copies from one to the next.
 std::set<std::string> copies_of(std::vector<Statement>& body, const std::string& tensor) {
     std::set<std::string> out{tensor};
@@ -63,7 +41,7 @@ std::string only_cell(const std::set<std::string>& copies, const std::string& te
 
 class Finder {
 public:
-    explicit Finder(cuir::Kernel& kernel) : body_(kernel.body) {}
+    explicit Finder(cuir::Kernel& kernel) : kernel_(kernel), body_(kernel.body) {}
 
     Places run() {
         gemms();
@@ -123,14 +101,27 @@ private:
         });
         if (!packs) missing("a statement that writes the weights");
         out_.p_result = base(value_of(*packs));
-        const Spot rescales = last(body_, [&](const Statement& s) {
-            const auto t = target_of(s);
-            if (!t || t->kind != Kind::Subscript || base(t) != out_.acc) return false;
-            for (const auto& n : names_in(value_of(s)))
-                if (std::find(results.begin(), results.end(), n) != results.end()) out_.shrink = n;
-            return false;
-        });
-        (void)rescales;
+        positions(body);
+        if (std::find(results.begin(), results.end(), out_.p_result) == results.end())
+            trails(results);
+        else
+            follows(body, returned, results);
+
+        // by what the caller passes: the work item's variables, then the agent's first row, then the key tile
+        for (const auto& n : {base(rows_->items[1])}) out_.attend_params = {n};
+        std::string tile;
+        for (const auto& n : names_in(cols_->items[1]))
+            if (std::find(params.begin(), params.end(), n) != params.end()) tile = n;
+        out_.attend_params.push_back(tile);
+        for (std::size_t k = 0; k < params.size(); ++k) {
+            if (params[k] == out_.attend_params[0]) out_.first_row = base(c->items[k + 1]);
+            arguments_[base(c->items[k + 1])] = params[k];
+        }
+    }
+
+    /// A def that makes weights: the maximum, the reference, the rescale and the sum are its own.
+    void follows(std::vector<Statement>& body, const Nodes& returned, const std::vector<std::string>& results) {
+        out_.shrink = rescale(results);
         for (std::size_t k = 0; k < results.size(); ++k) {
             const std::string inside = base(returned[k]);
             if (results[k] == out_.p_result) out_.p = inside;
@@ -140,15 +131,95 @@ private:
             if (inner_call(value_of(*made), "sum")) out_.sum_before = results[k];
         }
         if (out_.max.empty() || out_.sum_before.empty() || out_.p.empty()) missing("maximum, sum and weights");
+        weighs(last(body, [&](const Statement& s) { return assigns(s, out_.p); }), out_.x);
+    }
 
+    /// A def that makes scores: another one moves the reference, and weights are made of both by the role.
+    void trails(const std::vector<std::string>& results) {
+        if (results.size() != 1) missing("maximum, sum and weights");
+        out_.x_result = results[0];
+        const Spot moves = first(body_, [&](const Statement& s) {
+            const auto c = call_of(s);
+            if (!c || s.kind != Statement::Kind::Simple || results_of(s).empty()) return false;
+            const Spot d = def(c->items[0]->text);
+            return d &&
+                   std::any_of(c->items.begin() + 1, c->items.end(),
+                               [&](const auto& a) { return base(a) == out_.x_result; }) &&
+                   first(d->body, [](const Statement& t) { return calls(t, "amax"); });
+        });
+        if (!moves) missing("a def that takes the maximum");
+        const NodePtr c = call_of(*moves);
+        out_.refer = c->items[0]->text, out_.referred = results_of(*moves);
+        const auto is_result = [&](const std::string& n) {
+            return std::find(out_.referred.begin(), out_.referred.end(), n) != out_.referred.end();
+        };
+        out_.shrink = rescale(out_.referred);
+        const Spot makes = last(body_, [&](const Statement& s) { return assigns(s, out_.p_result); });
+        if (!makes) missing("weights");
+        weighs(makes, out_.x_result);
+        for (const auto& n : names_in(value_of(*makes)))
+            if (is_result(n)) out_.max_before = n;
+        last(body_, [&](const Statement& s) {
+            const auto x = call_of(s);
+            if (is_call(x, "complete") && is_result(base(x->items[1]))) out_.sum_before = base(x->items[1]);
+            return false;
+        });
+        const Spot d = def(out_.refer);
+        for (std::size_t k = 1; k < c->items.size() && k <= d->node->params.size(); ++k) {
+            const std::string n = base(c->items[k]);
+            if (!is_result(n) || n == out_.max_before || n == out_.sum_before) continue;
+            out_.limit = n;
+            const std::string inside = d->node->params[k - 1].name;
+            const Spot rises = last(d->body, [&](const Statement& s) { return assigns(s, inside); });
+            for (const auto& m : rises ? names_in(value_of(*rises)) : std::vector<std::string>{})
+                if (kernel_.constant(m)) out_.slack = m;
+        }
+        if (out_.max_before.empty() || out_.sum_before.empty() || out_.slack.empty())
+            missing("a reference, a sum and what scores may rise to");
+        first(body_, [&](const Statement& s) {
+            const NodePtr vote = s.kind == Statement::Kind::If ? inner_call(s.node->items[0], "any") : nullptr;
+            for (const auto& m : vote ? names_in(vote) : std::vector<std::string>{})
+                if (kernel_.constant(m)) out_.overflow = m;
+            return false;
+        });
+    }
+
+    /// Which of those names multiplies the accumulator.
+    std::string rescale(const std::vector<std::string>& among) {
+        std::string out;
+        last(body_, [&](const Statement& s) {
+            const auto t = target_of(s);
+            if (!t || t->kind != Kind::Subscript || base(t) != out_.acc) return false;
+            for (const auto& n : names_in(value_of(s)))
+                if (std::find(among.begin(), among.end(), n) != among.end()) out = n;
+            return false;
+        });
+        return out;
+    }
+
+    /// exp2(x * unit - ...)
+    void weighs(const Spot& makes, const std::string& x) {
+        std::vector<NodePtr> factors;
+        products(value_of(*makes), factors);
+        for (const auto& f : factors) {
+            const auto a = base(f->items[0]), u = base(f->items[1]);
+            if (a == x)
+                out_.unit = u;
+            else
+                out_.ref = a;
+        }
+        if (out_.unit.empty() || (out_.refer.empty() && out_.ref.empty())) missing("the unit of scores");
+    }
+
+    /// Rows, columns, and the statement that drops scores.
+    void positions(std::vector<Statement>& body) {
         const Spot where = first(body, [](const Statement& s) { return calls(s, "rows") && calls(s, "cols"); });
         if (!where || results_of(*where).size() != 2) missing("rows and cols");
         const auto names = results_of(*where);
         const bool rows_first = is_call(value_of(*where)->items[0], "rows");
         out_.rows = names[rows_first ? 0 : 1], out_.cols = names[rows_first ? 1 : 0];
-        const NodePtr rows = inner_call(value_of(*where), "rows"), cols = inner_call(value_of(*where), "cols");
-
-        out_.row_count = text(rows->items.at(2));
+        rows_ = inner_call(value_of(*where), "rows"), cols_ = inner_call(value_of(*where), "cols");
+        out_.row_count = text(rows_->items.at(2));
 
         const Spot branch = first(body, [&](const Statement& s) {
             return s.kind == Statement::Kind::If && s.node->items[0]->kind == Kind::Name && s.body.size() == 1 &&
@@ -157,29 +228,6 @@ private:
         if (!branch) missing("a mask statement");
         out_.masked = base(branch->node->items[0]);
         out_.x = results_of(branch->body[0]).at(0);
-
-        const Spot weighs = last(body, [&](const Statement& s) { return assigns(s, out_.p); });
-        std::vector<NodePtr> factors;
-        products(value_of(*weighs), factors);
-        for (const auto& f : factors) {
-            const auto a = base(f->items[0]), u = base(f->items[1]);
-            if (a == out_.x)
-                out_.unit = u;
-            else
-                out_.ref = a;
-        }
-        if (out_.unit.empty() || out_.ref.empty()) missing("the unit of scores");
-
-        // by what the caller passes: the work item's variables, then the agent's first row, then the key tile
-        for (const auto& n : {base(rows->items[1])}) out_.attend_params = {n};
-        std::string tile;
-        for (const auto& n : names_in(cols->items[1]))
-            if (std::find(params.begin(), params.end(), n) != params.end()) tile = n;
-        out_.attend_params.push_back(tile);
-        for (std::size_t k = 0; k < params.size(); ++k) {
-            if (params[k] == out_.attend_params[0]) out_.first_row = base(c->items[k + 1]);
-            arguments_[base(c->items[k + 1])] = params[k];
-        }
     }
 
     void products(const NodePtr& x, std::vector<NodePtr>& out) {
@@ -188,15 +236,57 @@ private:
         for (const auto& i : x->items) products(i, out);
     }
 
-    void work_items() {
-        const Spot loop = first(body_, [](const Statement& s) {
-            return s.kind == Statement::Kind::For && inner_call(s.node->items[1], "bind");
+    /// The role that holds such a statement.
+    Spot role(const Matches& holds) {
+        return first(body_, [&](const Statement& s) {
+            return s.kind == Statement::Kind::With && last(const_cast<Statement&>(s).body, holds);
         });
-        if (!loop) missing("a loop over work items");
-        std::vector<std::string> names = names_in(loop->node->items[0]);
-        if (names.size() < 3) missing("a work item (b, h, m)");
+    }
+
+    /// (b, h, m) of a loop over work items; empty where that role has none.
+    static std::vector<std::string> bound(std::vector<Statement>& role) {
+        const Spot loop = first(role, [](const Statement& s) {
+            return s.kind == Statement::Kind::For &&
+                   (inner_call(s.node->items[1], "bind") || inner_call(s.node->items[1], "draw"));
+        });
+        std::vector<std::string> names = loop ? names_in(loop->node->items[0]) : std::vector<std::string>{};
+        if (names.size() < 3) return {};
         names.erase(names.begin(), names.end() - 3);
+        return names;
+    }
+
+    /// The same where the role takes what another one publishes.
+    std::vector<std::string> taken(std::vector<Statement>& from, const std::vector<std::string>& item,
+                                   std::vector<Statement>& role) {
+        const Spot gives = first(from, [](const Statement& s) { return is_call(call_of(s), "publish"); });
+        const Spot takes = first(role, [](const Statement& s) { return is_call(call_of(s), "take"); });
+        if (!gives || !takes) return {};
+        const NodePtr entry = call_of(*gives)->items.at(2);
+        const auto results = results_of(*takes);
+        std::vector<std::string> out;
+        for (const auto& n : item)
+            for (std::size_t k = 0; k < entry->items.size() && k < results.size(); ++k)
+                if (base(entry->items[k]) == n) out.push_back(results[k]);
+        return out;
+    }
+
+    void work_items() {
+        const Spot loads = role([](const Statement& s) {
+            const auto c = call_of(s);
+            return c && c->items.size() == 3 && base(c->items[1]) == "K";
+        });
+        const Spot own = role([&](const Statement& s) { return assigns(s, out_.p_result); });
+        if (!loads || !own) missing("a role that loads and one that computes");
+        const auto item = bound(loads->body);
+        auto names = bound(own->body);
+        if (names.empty()) names = taken(loads->body, item, own->body), out_.late = true;
+        if (item.size() != 3 || names.size() != 3) missing("a work item (b, h, m)");
         out_.b = names[0], out_.h = names[1], out_.m = names[2];
+        out_.load_b = item[0], out_.load_h = item[1];
+        out_.mapped = static_cast<bool>(last(loads->body, [](const Statement& s) {
+            const auto c = call_of(s);
+            return c && c->items.size() == 3 && base(c->items[1]) == "K" && keyword(c, "signal");
+        }));
         if (arguments_.count(out_.b) == 0 || arguments_.count(out_.h) == 0)
             missing("b and h among the arguments of " + out_.attend);
         out_.attend_params = {arguments_[out_.b], arguments_[out_.h], out_.attend_params[0], out_.attend_params[1]};
@@ -232,70 +322,14 @@ private:
         if (out_.inv.empty() || out_.inv == out_.shrink || out_.lse.empty()) missing("an epilogue");
     }
 
+    const cuir::Kernel& kernel_;
     std::vector<Statement>& body_;
+    NodePtr rows_, cols_; // of attend
     Places out_;
     std::map<std::string, std::string> arguments_; // of the call of attend, to its parameters
 };
 
 } // namespace
-
-Spot first(std::vector<Statement>& block, const Matches& matches) {
-    for (std::size_t k = 0; k < block.size(); ++k) {
-        if (matches(block[k])) return {&block, k};
-        if (const Spot s = first(block[k].body, matches)) return s;
-    }
-    return {};
-}
-
-Spot last(std::vector<Statement>& block, const Matches& matches) {
-    Spot out;
-    for (std::size_t k = 0; k < block.size(); ++k) {
-        if (matches(block[k])) out = {&block, k};
-        if (const Spot s = last(block[k].body, matches)) out = s;
-    }
-    return out;
-}
-
-NodePtr value_of(const Statement& s) {
-    if (!s.node || (s.node->kind != Kind::Assign && s.node->kind != Kind::AugAssign)) return nullptr;
-    return s.node->items.back();
-}
-
-NodePtr target_of(const Statement& s) {
-    if (!s.node || (s.node->kind != Kind::Assign && s.node->kind != Kind::AugAssign)) return nullptr;
-    return s.node->items[0];
-}
-
-std::vector<std::string> results_of(const Statement& s) {
-    std::vector<std::string> out;
-    const NodePtr t = target_of(s);
-    if (!t) return out;
-    for (const auto& x : t->kind == Kind::Tuple ? t->items : Nodes{t})
-        if (x->kind == Kind::Name) out.push_back(x->text);
-    return out;
-}
-
-NodePtr call_of(const Statement& s) {
-    if (s.kind != Statement::Kind::Simple || !s.node) return nullptr;
-    const NodePtr x = s.node->kind == Kind::ExprStmt ? s.node->items[0] : value_of(s);
-    return x && x->kind == Kind::Call ? x : nullptr;
-}
-
-bool calls(const Statement& s, std::string_view function) {
-    return s.kind == Statement::Kind::Simple && inner_call(s.node, function) != nullptr;
-}
-
-bool assigns(const Statement& s, const std::string& name) {
-    if (s.kind != Statement::Kind::Simple) return false;
-    const auto r = results_of(s);
-    return std::find(r.begin(), r.end(), name) != r.end();
-}
-
-const NodePtr* keyword(const NodePtr& call, std::string_view name) {
-    for (const auto& k : call->keywords)
-        if (k.name == name) return &k.value;
-    return nullptr;
-}
 
 Places find(cuir::Kernel& kernel) {
     return Finder(kernel).run();

@@ -132,8 +132,7 @@ void other_heads(Work& w, const std::string& tensor) {
 void load_from(Work& w, const std::string& tensor, const Source& s, Expr own_head) {
     const bool own = s.tensor == tensor && s.head == own_head;
     if (own && s.step == 1) return;
-    Local local(w, Local::Where::Role);
-    local.writer.hoist = nullptr;
+    Local local(w, Local::Where::Load);
     const NodePtr head = local.writer.write(s.head);
     const NodePtr step = s.step > 1 ? w.uses.integer(s.step) : nullptr,
                   first = step && !is_int(s.first, 0) ? local.writer.write(s.first) : nullptr;
@@ -218,11 +217,14 @@ void inputs(Work& w) {
     const bool plain_heads = h != pool.index(axis::h) || w.launch.v.heads == pool.dim(dims::Hq);
     const auto source = [&](Expr e, const char* what, int row, int column, Expr rows, const char* columns) {
         const auto s = plain(w, e, row, column);
+        const bool own = s && (s->tensor == "Q" || s->tensor == "K" || s->tensor == "V");
+        if (w.at.mapped && !own)
+            refuse(std::string(what) + " is no slice of q, k or v, which are the tensors that maps describe");
         return s ? *s : transformed(w, e, what, row, column, rows, columns);
     };
     if (p.keys != pool.dim(dims::Sk)) { // before anything else is written: the expert's own Sk
         if (w.every_key == w.keys) {    // not those of a class
-            Local local(w, Local::Where::Role);
+            Local local(w, Local::Where::Load);
             w.every_key = w.keys = local.writer.write(p.keys);
             w.applied("number of keys");
         }
@@ -236,7 +238,7 @@ void inputs(Work& w) {
                                                     : w.at.tile_params[1]);
             }
         };
-        rename(rename, w.kernel.body, w.at.h);
+        rename(rename, w.kernel.body, w.at.load_h);
     }
     const Source q = source(p.q, "q", axis::i, axis::c, pool.dim(dims::Sq), "D"),
                  k = source(p.k, "k", axis::j, axis::c, p.keys, "D"),
@@ -247,7 +249,7 @@ void inputs(Work& w) {
     for (const auto& [tensor, s] : {std::pair<std::string, const Source&>{"Q", q}, {"K", k}, {"V", v}})
         if (s.tensor != tensor) become(w, tensor, s.tensor);
     if (!plain_heads) { // bind(B, Hq, ...) and the outputs have other heads
-        Local local(w, Local::Where::Role);
+        Local local(w, Local::Where::Load);
         const NodePtr heads = local.writer.write(w.launch.v.heads);
         const auto rebind = [&](auto&& self, std::vector<Statement>& block) -> void {
             for (auto& s : block) {
@@ -271,8 +273,7 @@ void inputs(Work& w) {
     const Expr end = length_of(w);
     if (!end || p.keep->kind == Kind::Const) return;
     // rows beyond it may be anything, NaN too: 0 * NaN would reach the output
-    Local local(w, Local::Where::Role);
-    local.writer.hoist = nullptr;
+    Local local(w, Local::Where::Load);
     for (const Source* s : {&k, &v}) {
         const Expr row = s->step == 1 ? end : pool.isum(0, {{s->step, end}, {1, s->first}});
         const NodePtr bound = local.writer.write(row);

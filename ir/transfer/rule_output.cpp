@@ -10,20 +10,6 @@ using cuir::Statement;
 using ir::is_const;
 using syntax::Kind;
 
-Matches stores_to(const std::string& tensor) {
-    return [tensor](const Statement& s) {
-        const auto c = call_of(s);
-        return base(target_of(s)) == tensor || (c && c->items.size() == 3 && base(c->items[2]) == tensor);
-    };
-}
-
-void erase_param(Work& w, const std::string& name) {
-    auto& head = w.kernel.head;
-    head.erase(std::remove_if(head.begin(), head.end(),
-                              [&](const Statement& s) { return s.kind == Statement::Kind::Param && s.name == name; }),
-               head.end());
-}
-
 void empty_rows(Work& w) {
     if (w.part.weights.kind != Weights::Kind::Softmax || !w.part.weights.extra.empty()) return;
     if (w.launch.target.request.empty_rows == Request::EmptyRows::Zero) return;
@@ -50,7 +36,7 @@ void expression(Work& w) {
         pool.load(kOutput, Type::Real, {pool.index(axis::b), pool.index(axis::h), pool.index(axis::i), d});
     if (w.launch.v.out == plain) return;
     const Places& at = w.at;
-    Local local(w, Local::Where::Role);
+    Local local(w, at.late ? Local::Where::Late : Local::Where::Role);
     auto& writer = local.writer;
     const Expr e = by_exp2(pool, w.launch.v.out);
     const auto needs = [&](int axis) { return contains(e, [&](Expr x) { return x == pool.index(axis); }); };
@@ -64,10 +50,11 @@ void expression(Work& w) {
                                  })
                    : false;
     });
-    if (other && needs(axis::i)) writer.index[axis::i] = name(w.item_rows());
+    if (other && needs(axis::i)) writer.index[axis::i] = name(at.late ? local.late_rows() : w.item_rows());
     if (other && needs(axis::d)) {
         const std::string c = w.launch.fresh("d");
         local.made.push_back(c + " = cols(0, Dv)");
+        local.columns.insert(c);
         writer.index[axis::d] = name(c);
     }
     const auto own = writer.leaf;
@@ -88,32 +75,12 @@ void expression(Work& w) {
         local.made.push_back(sum + " = complete(" + share + ")");
         return name(sum);
     };
-    const std::string value = text(writer.write(e));
-    const Spot spot =
-        last(w.role(), [&](const Statement& s) { return base(target_of(s)) == at.acc && reads(value_of(s), at.inv); });
-    std::size_t k = spot.at + 1;
-    for (const auto& s : local.made) w.insert({spot.block, k++}, s);
-    w.insert({spot.block, k}, at.acc + "[:] = " + value);
+    std::string value = text(writer.write(e));
+    std::vector<std::string> there = local.made;
+    if (at.late) there = local.before_next(value);
+    there.push_back(at.acc + "[:] = " + value);
+    w.insert_before(w.role(), writes_output(w), there);
     w.applied("output: " + std::string(other ? "gated" : "scaled"));
-}
-
-void destination(Work& w) {
-    const Spot store = last(w.role(), stores_to("Out"));
-    if (!store) refuse("the expert's program does not store its output");
-    const auto c = call_of(*store);
-    const bool staged = c != nullptr;
-    if (staged && (w.launch.head_dim_v != w.launch.head_dim || !w.elem_out)) { // as it is, from registers
-        const std::string cell = base(c->items[1]);
-        std::string to = text(c->items[2]);
-        const Spot fill = last(w.role(), [&](const Statement& s) { return base(target_of(s)) == cell; });
-        w.replace(store, to + " = " + w.at.acc);
-        w.erase(fill);
-        w.applied("output stored from registers");
-    }
-    if (w.out == "Out") return;
-    const Spot direct = last(w.role(), stores_to("Out"));
-    direct->node = replace(direct->node, "Out", name(w.out));
-    erase_param(w, "Out");
 }
 
 void lse(Work& w) {
@@ -173,12 +140,6 @@ void output(Work& w) {
     empty_rows(w);
     lse(w);
     if (w.launch.v.parts.size() == 1) expression(w);
-    if (!w.in(w.role(), w.at.inv)) { // weights that nothing normalises
-        const Spot scales = last(w.role(), [&](const Statement& s) {
-            return base(target_of(s)) == w.at.acc && reads(value_of(s), w.at.inv);
-        });
-        if (scales) w.erase(scales);
-    }
     destination(w);
 }
 

@@ -187,8 +187,7 @@ const char* obstacle(Work& w, const Congruence& c) {
 }
 
 NodePtr class_size(Work& w, const NodePtr& all, Expr first, const NodePtr& step) {
-    Local local(w, Local::Where::Role);
-    local.writer.hoist = nullptr;
+    Local local(w, Local::Where::Load);
     return call("cdiv", {is_int(first, 0) ? all : binary("-", all, local.writer.write(first)), step});
 }
 
@@ -222,13 +221,16 @@ void rows_of_classes(Work& w, const NodePtr& step) {
     };
     visit(visit, w.kernel.body);
     for (const char* tensor : {"Out", "Lse"})
-        edit_slices(w.kernel.body, tensor, [&](const NodePtr& x) {
-            const NodePtr h = x->items[1]->items.at(1);
-            return stepped(x, binary("//", h, step), step, binary("%", h, step));
-        });
+        edit_slices(w.kernel.body, tensor, [&](const NodePtr& x) { return of_class(w, x); });
 }
 
 } // namespace
+
+NodePtr of_class(const Work& w, const NodePtr& slice) {
+    if (!w.row_step) return slice;
+    const NodePtr h = slice->items[1]->items.at(1);
+    return stepped(slice, binary("//", h, w.row_step), w.row_step, binary("%", h, w.row_step));
+}
 
 void residue(Work& w) {
     Launch& l = w.launch;
@@ -256,7 +258,7 @@ void residue(Work& w) {
     if (best->step > 2) l.constants.emplace_back(best->step, l.fresh("T"));
     w.uses.constants = l.constants;
     const NodePtr by = w.uses.integer(best->step);
-    Local local(w, Local::Where::Role);
+    Local local(w, Local::Where::Load);
     w.every_key = local.writer.write(keys);
     w.keys = class_size(w, w.every_key, in_class.of_key, by);
     w.key_step = by;

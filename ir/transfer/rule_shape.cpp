@@ -6,12 +6,30 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-/// Rows, keys and warps of a tile by the larger head dim: what fits the registers of a thread, and KB of shared memory.
-struct Tile {
-    int head_dim, bm, bn, warps, shared;
+NodePtr number(int value) {
+    auto node = std::make_shared<syntax::Node>();
+    node->kind = syntax::Kind::Int;
+    node->integer = value;
+    return node;
+}
+
+/// Constants by the larger head dim.
+struct Shape {
+    int head_dim, shared; ///< at most; KB of shared memory
+    std::vector<std::pair<const char*, int>> constants;
+    int registers = 0, others = 0; ///< of a thread: of roles with warpgroups, and without; 0: the expert's own
 };
-constexpr Tile kTiles[] = {
-    {64, 128, 128, 4, 48}, {128, 128, 64, 4, 64}, {192, 128, 64, 8, 96}, {256, 128, 64, 8, 128}, {256, 64, 32, 4, 64}};
+/// One warp does it all: what fits the registers of a thread.
+const Shape kTiles[] = {{64, 48, {{"BM", 128}, {"BN", 128}, {"W", 4}}},
+                        {128, 64, {{"BM", 128}, {"BN", 64}, {"W", 4}}},
+                        {192, 96, {{"BM", 128}, {"BN", 64}, {"W", 8}}},
+                        {256, 128, {{"BM", 128}, {"BN", 64}, {"W", 8}}},
+                        {256, 64, {{"BM", 64}, {"BN", 32}, {"W", 4}}}};
+/// Warpgroups compute, of 64 rows each.
+const Shape kWarpgroups[] = {{64, 160, {{"BM", 192}, {"BN", 128}, {"ST", 2}, {"QB", 2}, {"WG", 3}}, 160, 32},
+                             {128, 160, {{"BM", 128}, {"BN", 128}, {"ST", 2}, {"QB", 2}, {"WG", 2}}, 232, 40},
+                             {192, 160, {{"BM", 128}, {"BN", 96}, {"ST", 2}, {"QB", 1}, {"WG", 2}}, 232, 40},
+                             {256, 160, {{"BM", 128}, {"BN", 80}, {"ST", 2}, {"QB", 1}, {"WG", 2}}, 232, 40}};
 
 int shared_of(const std::string& arch) {
     for (const char* small : {"sm_86", "sm_89", "sm_12"})
@@ -19,8 +37,24 @@ int shared_of(const std::string& arch) {
     return 160;
 }
 
+constexpr double kMostF16 = 32768;
+
 bool may_be_empty(const Part& p) {
     return p.empty != Part::Empty::Never || p.weights.kind != Weights::Kind::Softmax;
+}
+
+void registers(Work& w, const Shape& t) {
+    Work::each(
+        w.kernel.body, [](const cuir::Statement& s) { return s.kind == cuir::Statement::Kind::With; },
+        [&](const Spot& s) {
+            auto node = std::make_shared<syntax::Node>(*s->node);
+            auto call = std::make_shared<syntax::Node>(*node->items[0]);
+            const bool computes = keyword(call, "warpgroups") != nullptr;
+            for (auto& k : call->keywords)
+                if (k.name == "registers") k.value = number(computes ? t.registers : t.others);
+            node->items[0] = call;
+            s->node = node;
+        });
 }
 
 } // namespace
@@ -56,27 +90,34 @@ void shape(Work& w) {
         const NodePtr old = w.kernel.constant(n);
         if (!old) refuse("the expert has no constant " + n);
         if (old->kind == syntax::Kind::Int && old->integer == value) return false;
-        auto node = std::make_shared<syntax::Node>();
-        node->kind = syntax::Kind::Int;
-        node->integer = value;
-        set_constant(w.kernel, n, node);
+        set_constant(w.kernel, n, number(value));
         return true;
     };
     const bool own_d = !set("D", l.head_dim), own_dv = !set("Dv", l.head_dim_v);
     bool changed = !own_d || !own_dv;
-    for (const Tile& t : kTiles) {
-        if (!changed) break; // the expert's own tile
-        if (t.head_dim < std::max(l.head_dim, l.head_dim_v) || t.shared > shared_of(l.target.request.arch)) continue;
-        for (const auto& [n, v] : {std::pair{"BM", t.bm}, {"BN", t.bn}, {"W", t.warps}})
-            if (w.kernel.constant(n)) changed = set(n, v) || changed;
-        break;
-    }
+    const auto fitted = [&](const auto& shapes) {
+        for (const Shape& t : shapes) {
+            if (t.head_dim < std::max(l.head_dim, l.head_dim_v) || t.shared > shared_of(l.target.request.arch))
+                continue;
+            for (const auto& [n, v] : t.constants)
+                if (w.kernel.constant(n)) changed = set(n, v) || changed;
+            if (t.registers != 0) registers(w, t);
+            break;
+        }
+    };
+    if (changed && w.kernel.constant("WG")) // else the expert's own tile
+        fitted(kWarpgroups);
+    else if (changed)
+        fitted(kTiles);
     if (changed) w.applied("tile sizes");
     const char* elem = short_name(l.target.request.q_dtype);
     if (!w.kernel.constant("elem") || text(w.kernel.constant("elem")) != elem) {
         set_constant(w.kernel, "elem", name(elem));
         w.applied("element type");
     }
+    // a share of a sum bounds its weights, which become elements
+    if (!w.at.overflow.empty() && l.target.request.q_dtype == DType::F16)
+        set_constant(w.kernel, w.at.overflow, real(kMostF16));
 }
 
 } // namespace cubridge::ir::transfer

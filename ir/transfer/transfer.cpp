@@ -12,6 +12,20 @@ bool is_read(const std::vector<cuir::Statement>& block, const std::string& name)
     });
 }
 
+/// Constants that only what was erased read.
+void drop_unread_constants(cuir::Kernel& kernel, const cuir::Kernel& expert) {
+    auto def = std::make_shared<syntax::Node>(*kernel.head.back().node);
+    auto& params = def->params;
+    const auto unread = [&](const syntax::Param& p) {
+        return !p.name.empty() && is_read(expert.body, p.name) && !is_read(kernel.body, p.name) &&
+               std::none_of(kernel.head.begin(), kernel.head.end(), [&](const auto& s) {
+                   return s.kind == cuir::Statement::Kind::Param && reads(s.node, p.name);
+               });
+    };
+    params.erase(std::remove_if(params.begin(), params.end(), unread), params.end());
+    kernel.head.back().node = def;
+}
+
 /// A scale that the expert takes as an argument and the program no longer reads.
 void drop_unread_scalars(cuir::Kernel& kernel) {
     auto& head = kernel.head;
@@ -54,11 +68,13 @@ Transferred run(const cuir::Program& expert, const Target& target) {
         inputs(w);
         mask_statement(w);
         key_ranges(w);
+        order(w);
         score(w);
         weights(w);
         output(w);
         complete_head(l, w.kernel, w.uses);
         drop_unread_scalars(w.kernel);
+        drop_unread_constants(w.kernel, *main);
         kernels.push_back(std::move(w.kernel));
     }
     for (auto& k : kernels) l.program.kernels.push_back(std::move(k));

@@ -207,10 +207,38 @@ void Work::add_to_prelude(const std::string& text) {
     insert(first(kernel.body, [](const Statement& t) { return calls(t, "alloc"); }), text);
 }
 
+void Work::each(std::vector<Statement>& block, const Matches& matches, const std::function<void(const Spot&)>& edit) {
+    for (std::size_t left = block.size(); left > 0;) { // from the end: what an edit inserts lies behind
+        const std::size_t at = --left;
+        each(block[at].body, matches, edit);
+        if (matches(block[at])) edit({&block, at});
+    }
+}
+
+void Work::erase_all(std::vector<Statement>& block, const Matches& matches) {
+    each(block, matches, [](const Spot& s) { s.block->erase(s.block->begin() + static_cast<std::ptrdiff_t>(s.at)); });
+}
+
+void Work::insert_before(std::vector<Statement>& block, const Matches& matches, const std::vector<std::string>& texts) {
+    each(block, matches, [&](const Spot& s) {
+        std::size_t k = s.at;
+        for (const auto& t : texts) insert({s.block, k++}, t);
+    });
+}
+
 void Work::add_to_item(const std::string& text) {
-    Spot s = last_of(role(), items);
-    if (!s) s = first(role(), [&](const Statement& t) { return assigns(t, at.first_row); });
-    insert_after(s, text);
+    each(
+        role(), [&](const Statement& t) { return assigns(t, at.first_row); },
+        [&](const Spot& first_row) {
+            Spot s = first_row; // behind what was added there before
+            for (std::size_t k = s.at + 1; k < s.block->size(); ++k) {
+                const auto r = results_of((*s.block)[k]);
+                const bool added = r.size() == 1 && std::any_of(items.begin(), items.end(),
+                                                                [&](const auto& n) { return n.second == r[0]; });
+                if (added) s.at = k;
+            }
+            insert_after(s, text);
+        });
 }
 
 std::string Work::item_rows() {
@@ -263,11 +291,19 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
         index[axis::b] = name(at.tile_params[0]), index[axis::h] = name(h);
         index[mask::tile::i0] = name(at.tile_params[2]), index[mask::tile::i1] = name(at.tile_params[3]);
         break;
+    case Where::Load:
+        h = at.load_h;
+        index[axis::b] = name(at.load_b), index[axis::h] = name(h);
+        break;
+    case Where::Late:
+        h = kept(at.h);
+        index[axis::b] = name(kept(at.b)), index[axis::h] = name(h), index[place::first] = name(kept(at.first_row));
+        break;
     case Where::Role:
         index[axis::b] = name(at.b), index[axis::h] = name(at.h), index[place::first] = name(at.first_row);
         break;
     }
-    writer.kv = transfer::replace(work.kv, at.h, name(h));
+    writer.kv = transfer::replace(work.kv, at.load_h, name(h));
     writer.leaf = [this](Expr e) -> NodePtr {
         if (e->kind != Kind::Load) return nullptr;
         if (e->number == kScore) return name(work_.at.scores);
@@ -281,13 +317,16 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
     };
     writer.named = [this](Expr e) -> NodePtr {
         if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
-        if (where_ == Where::Tiles || !writer.hoist || e->kind == Kind::Index) return nullptr;
+        if (where_ == Where::Tiles || where_ == Where::Load || where_ == Where::Late || !writer.hoist ||
+            e->kind == Kind::Index)
+            return nullptr;
         // what is read for each row is read once a work item, not for each of its tiles
         const bool gathers = where_ == Where::Attend && e->kind == Kind::Load && writer.level(e) == Level::Row &&
                              (canonical(work_.launch.v, e->number) >= 0 || e->number >= kWorkspace);
         return gathers || work_.items.count(e) != 0 ? of_item(e) : nullptr;
     };
-    if (where != Where::Tiles) writer.hoist = [this](Expr e, Level level) { return hoist(e, level); };
+    if (where != Where::Tiles && where != Where::Load)
+        writer.hoist = [this](Expr e, Level level) { return hoist(e, level); };
 }
 
 NodePtr Local::hoist(Expr e, Level level) {
@@ -300,11 +339,15 @@ NodePtr Local::hoist(Expr e, Level level) {
         return name(n);
     }
     if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
-    if (level == Level::Scalar) return of_item(e);
+    if (level == Level::Scalar && where_ != Where::Late) return of_item(e);
     const NodePtr value = writer.make(e);
-    const char* stem = level == Level::Row ? "row" : level == Level::Column ? "column" : "part";
+    const char* stem = level == Level::Row      ? "row"
+                       : level == Level::Column ? "column"
+                       : level == Level::Scalar ? "factor"
+                                                : "part";
     const std::string n = work_.launch.fresh(stem);
     made.push_back(n + " = " + text(value));
+    if (level == Level::Column) columns.insert(n);
     names_.emplace(e, n);
     return name(n);
 }

@@ -46,18 +46,22 @@ END
 build() {
     local program name path
     mkdir -p "$root/build"
-    cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCUBRIDGE_DEVELOPER=ON >"$tree.log" 2>&1 ||
+    # $ORIGIN: in the packed folder libraries lie beside what needs them, also for a process that loads libcubridge.so.
+    # shellcheck disable=SC2016
+    cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCUBRIDGE_DEVELOPER=ON '-DCMAKE_BUILD_RPATH=$ORIGIN' \
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags >"$tree.log" 2>&1 ||
         { cat "$tree.log" >&2 && quit 1 "configuring failed"; }
-    cmake --build "$tree" --target gpu_programs cubridge_cli
+    cmake --build "$tree" --target gpu_programs cubridge_cli cubridge
     rm -rf "$folder"
     mkdir -p "$folder"
     for program in "$tree"/gpu/gpu_*; do
         strip -o "$folder/${program##*/}" "$program"
     done
     strip -o "$folder/cubridge" "$tree/bindings/cli/cubridge"
+    strip -o "$folder/libcubridge.so" "$tree/bindings/c/libcubridge.so" # tests/bench/run.sh loads it
     option_sets >"$folder/option-sets"
     # ldd follows the libraries' own needs too, so one round is enough.
-    for program in "$folder"/gpu_* "$folder/cubridge"; do
+    for program in "$folder"/gpu_* "$folder/cubridge" "$folder/libcubridge.so"; do
         ldd "$program" | while read -r name _ path _; do
             if [ "${path:-}" = not ]; then quit 1 "$name is missing here"; fi
             if [ ! -f "${path:-}" ] || theirs "$name" || [ -e "$folder/$name" ]; then continue; fi

@@ -61,6 +61,11 @@ inline cuir::Program expert(const fs::path& file) {
     return *cuir::read(read(file));
 }
 
+/// The Hopper expert's program.
+inline cuir::Program hopper() {
+    return expert("tests/corpus/cuir/prefill_sm90.py");
+}
+
 /// Operands as the text's inputs give them.
 inline Target target_of(const Specification& s, const Request& request) {
     Target t{*s.variant(), {}, request, s.outputs() > 1};

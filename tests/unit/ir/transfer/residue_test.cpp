@@ -39,13 +39,13 @@ struct Made {
     Transferred made;
 };
 
-std::optional<Made> made_of(const Case& c, const Request& request) {
+std::optional<Made> made_of(const Case& c, const Request& request, const cuir::Program& from = expert()) {
     auto s = Specification::parse(c.source, c.options);
     if (!s || !(*s)->has_variant()) {
         ADD_FAILURE() << c.name << ": " << (s ? (*s)->no_variant_reason() : s.error().message);
         return std::nullopt;
     }
-    auto t = transfer::transfer(expert(), target_of(**s, request));
+    auto t = transfer::transfer(from, target_of(**s, request));
     if (!t) ADD_FAILURE() << c.name << ": " << t.error().message;
     if (!t) return std::nullopt;
     return Made{*s, *t};
@@ -58,14 +58,14 @@ std::vector<cuir::Finding> findings_of(const cuir::Program& program, const Speci
     return trial ? cuir::verify(program, *trial, reference_of(text, request)) : std::vector<cuir::Finding>{};
 }
 
-TEST(ResidueTest, GoldenPrograms) {
+void compare(const cuir::Program& from, const fs::path& folder) {
     for (const Case& c : texts()) {
-        const auto made = made_of(c, c.request);
+        const auto made = made_of(c, c.request, from);
         if (!made) continue;
         std::string out;
         for (const auto& r : made->made.rules) out += "# " + r + "\n";
         out += cuir::print(made->made.program);
-        const fs::path file = kFolder / "golden" / (c.name + ".py");
+        const fs::path file = folder / (c.name + ".py");
         if (std::getenv("CUBRIDGE_WRITE_GOLDEN") != nullptr) {
             std::ofstream f(file, std::ios::binary);
             f << out;
@@ -75,6 +75,21 @@ TEST(ResidueTest, GoldenPrograms) {
     }
 }
 
+TEST(ResidueTest, GoldenPrograms) {
+    compare(expert(), kFolder / "golden");
+    compare(hopper(), kFolder / "golden_sm90");
+}
+
+void run(const Case& c, const Request& request, const cuir::Program& from) {
+    const auto made = made_of(c, request, from);
+    if (!made) return;
+    const auto& program = made->made.program;
+    for (const auto& f : cuir::check(program)) ADD_FAILURE() << c.name << ": " << f.text();
+    const auto findings = findings_of(program, *made->text, request);
+    for (const auto& f : findings) ADD_FAILURE() << c.name << ": " << f.kind << ": " << f.text();
+    if (!findings.empty()) std::printf("%s\n", cuir::print(program).c_str());
+}
+
 TEST(ResidueTest, WhatTheTextsSay) {
     for (const Case& c : texts())
         for (const auto lse : {Request::Lse::None, Request::Lse::Natural}) {
@@ -82,14 +97,17 @@ TEST(ResidueTest, WhatTheTextsSay) {
             if (only && c.name.find(only) == std::string::npos) continue;
             Request request = c.request;
             request.lse = lse;
-            const auto made = made_of(c, request);
-            if (!made) continue;
-            const auto& program = made->made.program;
-            for (const auto& f : cuir::check(program)) ADD_FAILURE() << c.name << ": " << f.text();
-            const auto findings = findings_of(program, *made->text, request);
-            for (const auto& f : findings) ADD_FAILURE() << c.name << ": " << f.kind << ": " << f.text();
-            if (!findings.empty()) std::printf("%s\n", cuir::print(program).c_str());
+            run(c, request, expert());
+            run(c, request, hopper());
         }
+}
+
+TEST(ResidueTest, HeadDimsThatTakeOtherSchedules) {
+    for (const auto& [d, dv] : {std::pair{64, 64}, {256, 256}, {192, 128}}) {
+        Case c = text_of("mods.py:shifted");
+        c.request.head_dim = d, c.request.head_dim_v = dv;
+        run(c, c.request, hopper());
+    }
 }
 
 /// Every place where a class, its first row or its step stands, edited alone: found, or no rows and keys change.
