@@ -4,6 +4,7 @@
 #include "cubridge/ir/kernel_abi.h"
 #include "ir/cuir/execute.h"
 #include "ir/experts/experts.h"
+#include "ir/lower/agents.h"
 #include "ir/lower/lower.h"
 #include "ir/lower/plan.h"
 #include "ir/spec/variant.h"
@@ -28,10 +29,39 @@ Error unsupported(std::string message, std::string hint = "") {
     return {"unsupported", std::move(message), {}, std::move(hint)};
 }
 
-const experts::Expert* expert_of(const Request&) {
-    for (const auto& e : experts::all())
-        if (e.name == "prefill_sm80") return &e;
-    return nullptr;
+/// An expert with the program in its margin.
+struct Known {
+    const experts::Expert* expert;
+    Result<cuir::Program> program;
+    std::string arch; ///< "sm_80": it and later ones; "sm_90a": that one alone
+
+    explicit Known(const experts::Expert& e) : expert(&e), program(lower::lift(e.text)) {
+        if (const auto* main = program ? program->main() : nullptr) arch = main->attribute("arch");
+    }
+    bool alone() const { return arch.ends_with('a') || arch.ends_with('f'); }
+    bool fits(const std::string& to) const { return alone() ? to == arch : to.empty() || number(to) >= number(arch); }
+    int number() const { return number(arch); }
+
+private:
+    static int number(const std::string& text) {
+        int out = 0;
+        for (const char c : text)
+            if (c >= '0' && c <= '9') out = out * 10 + (c - '0');
+        return out;
+    }
+};
+
+/// In the order in which they are tried.
+const std::vector<Known>& known_experts() {
+    static const std::vector<Known> all = [] {
+        std::vector<Known> out;
+        for (const auto& e : experts::all()) out.emplace_back(e);
+        std::stable_sort(out.begin(), out.end(), [](const Known& a, const Known& b) {
+            return std::pair(a.alone(), a.number()) > std::pair(b.alone(), b.number());
+        });
+        return out;
+    }();
+    return all;
 }
 
 /// What no expert has, whatever the variant.
@@ -54,6 +84,16 @@ std::optional<Error> refused_tail(const Variant& v, const Request& request) {
             return unsupported("rows before the first of a square text are no rows without keys of this variant",
                                "ask for rows as written, or for empty rows as zero");
     }
+    return std::nullopt;
+}
+
+/// What no expert would change.
+std::optional<Error> refused(const Specification& specification, const Request& request) {
+    if (!specification.has_variant())
+        return Error{
+            "no_rule", "the text is not recognised as attention: " + specification.no_variant_reason(), {}, ""};
+    if (auto error = refused(request)) return error;
+    if (request.rows == Request::Rows::Tail) return refused_tail(*specification.variant(), request);
     return std::nullopt;
 }
 
@@ -115,7 +155,7 @@ Result<launch::Plan> plan_of(const Specification& specification, const Request& 
 } // namespace
 
 const std::string& candidate_version() {
-    static const std::string version = "rules-3";
+    static const std::string version = "rules-4";
     return version;
 }
 
@@ -132,32 +172,46 @@ const std::vector<std::string>& Candidate::rules() const {
     return state_->rules;
 }
 
-Result<Candidate> Candidate::transfer(const Specification& specification, const Request& request) {
+Result<std::vector<std::string>> Candidate::experts(const Specification& specification, const Request& request) {
     try {
-        if (!specification.has_variant())
-            return Error{
-                "no_rule", "the text is not recognised as attention: " + specification.no_variant_reason(), {}, ""};
-        if (auto error = refused(request)) return *error;
+        if (auto error = refused(specification, request)) return *error;
+        std::vector<std::string> out;
+        for (const auto& known : known_experts())
+            if (known.fits(request.arch)) out.emplace_back(known.expert->name);
+        if (out.empty()) return unsupported("no expert is for " + request.arch);
+        return out;
+    } catch (const Failure& f) {
+        return f.error;
+    } catch (const std::exception& e) {
+        return Error{"internal", std::string("looking for experts failed: ") + e.what(), {}, "please report the text"};
+    }
+}
+
+Result<Candidate> Candidate::transfer(const Specification& specification, const Request& request,
+                                      const std::string& name) {
+    try {
+        if (auto error = refused(specification, request)) return *error;
+        const auto& all = known_experts();
+        const auto known = std::find_if(all.begin(), all.end(), [&](const Known& k) { return k.expert->name == name; });
+        if (known == all.end()) return Error{"name", "there is no expert `" + name + "`", {}, ""};
+        if (!known->program) return known->program.error();
+        if (!known->fits(request.arch))
+            return unsupported("the expert is for " + known->arch + ", not for " + request.arch);
+        const cuir::Program& expert = *known->program;
         auto state = std::make_shared<State>();
-        state->expert = expert_of(request);
-        if (state->expert == nullptr) return unsupported("no expert is built in");
-        auto expert = lower::lift(state->expert->text);
-        if (!expert) return expert.error();
+        state->expert = known->expert;
         Variant tail;
         const bool shifted = request.rows == Request::Rows::Tail;
-        if (shifted) {
-            if (auto error = refused_tail(*specification.variant(), request)) return *error;
-            tail = carry(*specification.variant(), true);
-        }
+        if (shifted) tail = carry(*specification.variant(), true);
         transfer::Target target{shifted ? tail : *specification.variant(), {}, request, specification.outputs() == 2};
         for (const int number : specification.order()) {
             const auto& input = specification.inputs()[static_cast<std::size_t>(number)];
             target.operands.push_back({input.dtype, input.rank});
         }
-        auto made = transfer::transfer(*expert, target);
+        auto made = transfer::transfer(expert, target);
         if (!made) return made.error();
         state->name = std::string(state->expert->name);
-        state->expert_text = cuir::print(*expert);
+        state->expert_text = cuir::print(expert);
         state->program = std::move(made->program);
         state->text = cuir::print(state->program);
         state->rules = std::move(made->rules);
@@ -212,6 +266,8 @@ Result<Candidate::Lowered> Candidate::lower(const Specification& specification, 
         out.copied = lowered->copied;
         out.printed = static_cast<int>(lowered->printed.size());
         out.difference = std::move(lowered->difference);
+        for (const auto& kernel : state_->program.kernels)
+            if (lower::has_warpgroups(kernel)) out.warpgroups.push_back(kernel.name());
         return out;
     } catch (const Failure& f) {
         return f.error;

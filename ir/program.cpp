@@ -76,6 +76,7 @@ Result<LoweredProgram> lower_program(std::string_view text, const std::string& e
             auto shape = lower::shape_of(*program);
             if (!shape) return shape.error();
             LoweredProgram out;
+            out.expert = name;
             out.cuda = std::move(lowered->cuda);
             out.copied = lowered->copied;
             for (auto& p : lowered->printed) out.printed.push_back({p.line, std::move(p.statement), std::move(p.rule)});

@@ -76,6 +76,7 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
     how.compiler = machine.compiler();
     how.store = &machine.store();
     how.locks = &machine.locks();
+    if (!options.expert.empty()) how.experts = {options.expert};
     how.progress = [&](const std::string& stage) { progress.transient(word + ": " + stage); };
     a.report = runtime::adapt(a.specification, a.request, how);
     a.report.stages.insert(a.report.stages.begin(), parse);
@@ -118,8 +119,9 @@ void print_made(const Adaptation& a, const Terminal& out) {
         table.row({"entry", e.name, fmt::format("{} registers", e.registers), fmt::format("{} B stack", e.stack),
                    fmt::format("{} B spilled", e.spill_stores + e.spill_loads)});
     if (!table.empty()) out.line(table.text(2));
-    out.line(fmt::format("  kernel {}  {} bytes, {}, by {}, {}", made.id.hex(12), made.cubin.size(), made.arch,
-                         made.build.made_by, made.verification.record));
+    const std::string from = made.build.expert.empty() ? "" : " from " + made.build.expert;
+    out.line(fmt::format("  kernel {}  {} bytes, {}, by {}{}, {}", made.id.hex(12), made.cubin.size(), made.arch,
+                         made.build.made_by, from, made.verification.record));
 }
 
 std::string complaint(const Adaptation& a, const Terminal& on) {

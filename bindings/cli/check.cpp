@@ -46,6 +46,7 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     runtime::CheckOptions how;
     how.seed = options.seed;
     how.cases = options.cases;
+    how.expert = options.expert;
     how.small = options.small;
     how.longer = options.longer;
     how.heads_q = options.heads_q;
@@ -98,6 +99,8 @@ Json json_of(const std::string& word, const Options& options, const Checked& c) 
                     .add("line", r.error->span.line)
                     .add("column", r.error->span.column)
                     .add("hint", r.error->hint);
+    auto experts = Json::object();
+    for (const auto& [name, count] : r.experts) experts.add(name, count);
     return Json::object()
         .add("specification", word)
         .add("options", said(options))
@@ -110,6 +113,8 @@ Json json_of(const std::string& word, const Options& options, const Checked& c) 
         .add("against_f64", r.against_f64)
         .add("kernels", r.kernels)
         .add("by_rules", r.by_rules)
+        .add("experts", std::move(experts))
+        .add("passed_over", texts(r.passed_over))
         .add("generic", r.generic)
         .add("generic_because", texts(r.generic_because))
         .add("worst_ratio", r.worst_ratio)
@@ -144,6 +149,8 @@ void print(const std::string& word, const Options& options, const Checked& c, co
     out.line(line + fmt::format(", seed {}, {:.0f} ms", options.seed, r.ms));
     for (const std::string& f : r.failures) out.line("  " + out.paint(Colour::Bad, "wrong: ") + f);
     if (options.gpu) out.line(fmt::format("  kernels: {} from an expert by rules, {} generic", r.by_rules, r.generic));
+    for (const auto& [name, count] : r.experts) out.line(fmt::format("    {} from {}", count, name));
+    for (const std::string& p : r.passed_over) out.line("  passed over: " + p);
     for (const std::string& g : r.generic_because) out.line("  generic because of " + g);
     for (const std::string& n : r.not_done) out.line("  not done: " + n);
 }

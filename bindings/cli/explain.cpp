@@ -21,6 +21,7 @@ struct Explained {
     Target target;
     std::shared_ptr<const ir::Specification> specification; ///< null where the text was refused
     std::vector<std::string> chosen;
+    std::vector<std::pair<std::string, std::string>> passed_over; ///< experts, and why each is not taken
     std::optional<ir::Candidate> candidate;
     ir::Candidate::Execution execution;
     std::optional<ir::Candidate::Lowered> lowered;
@@ -28,6 +29,31 @@ struct Explained {
     std::optional<ir::Error> error;   ///< why no kernel does
     int status = kDone;
 };
+
+/// As far as the expert's program comes; `generic` says what ended it.
+void try_expert(Explained& e, const std::string& expert, const ir::Request& request, std::uint64_t seed) {
+    e.candidate.reset();
+    e.lowered.reset();
+    e.generic.reset();
+    e.status = kDone;
+    auto candidate = ir::Candidate::transfer(*e.specification, request, expert);
+    if (!candidate) {
+        e.generic = candidate.error();
+        return;
+    }
+    e.candidate = std::move(*candidate);
+    e.execution = e.candidate->execute(*e.specification, seed);
+    if (!e.execution.passed) {
+        e.generic = ir::Error{"execute", e.execution.record, {}, ""};
+        e.status = kUnverified;
+        return;
+    }
+    auto lowered = e.candidate->lower(*e.specification, request);
+    if (lowered)
+        e.lowered = std::move(*lowered);
+    else
+        e.generic = lowered.error();
+}
 
 Explained run(const std::string& word, const Options& options) {
     Explained e;
@@ -53,23 +79,17 @@ Explained run(const std::string& word, const Options& options) {
     const auto completed = runtime::complete(*e.specification, request, heads_q, heads_kv, notes);
     e.chosen.insert(e.chosen.end(), notes.begin(), notes.end());
     if (!completed) return refused(completed.error(), kNoKernel);
-    auto candidate = ir::Candidate::transfer(*e.specification, *completed);
-    if (!candidate) {
-        e.generic = candidate.error();
+    auto experts = ir::Candidate::experts(*e.specification, *completed);
+    if (!experts) {
+        e.generic = experts.error();
         return e;
     }
-    e.candidate = std::move(*candidate);
-    e.execution = e.candidate->execute(*e.specification, options.seed);
-    if (!e.execution.passed) {
-        e.generic = ir::Error{"execute", e.execution.record, {}, ""};
-        e.status = kUnverified;
-        return e;
+    if (!options.expert.empty()) *experts = {options.expert};
+    for (const auto& expert : *experts) {
+        try_expert(e, expert, *completed, options.seed);
+        if (!e.generic) break;
+        e.passed_over.emplace_back(expert, e.generic->message);
     }
-    auto lowered = e.candidate->lower(*e.specification, *completed);
-    if (lowered)
-        e.lowered = std::move(*lowered);
-    else
-        e.generic = lowered.error();
     return e;
 }
 
@@ -79,6 +99,9 @@ Json json_of(const Explained& e) {
         for (const auto& text : list) out.push(text);
         return out;
     };
+    auto others = Json::array();
+    for (const auto& [expert, why] : e.passed_over)
+        others.push(Json::object().add("expert", expert).add("reason", why));
     const bool known = e.specification != nullptr, made = e.candidate.has_value(), printed = e.lowered.has_value();
     Json error;
     if (e.error)
@@ -96,6 +119,7 @@ Json json_of(const Explained& e) {
         .add("expert", made ? Json(e.candidate->expert()) : Json())
         .add("rules", texts(made ? e.candidate->rules() : std::vector<std::string>{}))
         .add("executed", made ? Json(e.execution.record) : Json())
+        .add("passed_over", std::move(others))
         .add("generic_because", e.generic ? Json(e.generic->message) : Json())
         .add("copied", printed ? Json(e.lowered->copied) : Json())
         .add("printed", printed ? Json(e.lowered->printed) : Json())
@@ -123,6 +147,7 @@ void print(const Explained& e, const Terminal& out) {
                  : "  a program; no attention, because " + e.specification->no_variant_reason());
     indented(out, e.specification->subject());
     for (const auto& note : e.chosen) out.line("  chosen: " + note);
+    for (const auto& [expert, why] : e.passed_over) out.line("  not from expert " + expert + ": " + why);
     if (e.candidate) {
         out.line("  expert " + e.candidate->expert() + ", changed by");
         for (const auto& rule : e.candidate->rules()) out.line("    " + rule);

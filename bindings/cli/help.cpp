@@ -16,6 +16,7 @@ namespace {
     "  --rows WHICH             as-written (default), or tail: queries are the last rows of a square text\n"           \
     "  --empty-rows WHICH       as-written (default), or zero: rows without keys give 0, and -inf as LSE\n"            \
     "  --lse KIND               also write the log-sum-exp: natural or log2\n"                                         \
+    "  --expert NAME            only this expert, or the generic kernel; nothing is looked up or kept then\n"          \
     "  --cache DIR              the store; '' keeps nothing; by default that of the user\n"                            \
     "  --json                   one JSON object a specification, on stdout\n"                                          \
     "  --quiet                  results only, no progress\n"

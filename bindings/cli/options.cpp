@@ -1,6 +1,7 @@
 // Parsing of the command line. SPDX-License-Identifier: Apache-2.0
 #include "bindings/cli/options.h"
 #include "bindings/cli/status.h"
+#include "cubridge/ir/program.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -170,7 +171,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
         else if (name == "--resume")
             o.resume = value();
         else if (name == "--expert")
-            o.expert = value();
+            o.expert = said(value());
         else if (name == "--spec")
             o.spec = value();
         else if (name == "--seeds")
@@ -209,6 +210,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
     }
     if (o.heads_kv != 0 && o.heads_q % o.heads_kv != 0)
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));
+    const auto experts = ir::built_in_experts();
+    if (!o.expert.empty() && o.command != "lower" &&
+        std::none_of(experts.begin(), experts.end(), [&](const auto& e) { return e.name == o.expert; }))
+        throw Usage("--expert: there is no expert " + o.expert);
     return o;
 }
 

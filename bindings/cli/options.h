@@ -22,7 +22,7 @@ struct Options {
     std::optional<std::string> cache; ///< unset: the user's own; empty: memory only
     std::string emit;                 ///< folder; empty: nothing is written
     std::string resume;               ///< check: file of JSON lines
-    std::string expert;               ///< lower: its name; empty: the one that the program names
+    std::string expert;               ///< its name; empty: every one that fits, of lower the one that the program names
     std::string spec;                 ///< exec: what the program is to compute
     int seeds = 4;                    ///< exec: of each policy
     std::uint64_t seed = 1;

@@ -52,14 +52,16 @@ int lower(const Options& options) {
             printed.push(std::move(one));
         }
         auto all = Json::object();
+        all.add("expert", lowered->expert);
         all.add("copied", lowered->copied).add("printed", std::move(printed)).add("difference", lowered->difference);
         all.add("threads", lowered->threads).add("shared_bytes", lowered->shared_bytes).add("cuda", lowered->cuda);
         out.line(all.text());
         return kDone;
     }
     std::fwrite(lowered->cuda.data(), 1, lowered->cuda.size(), stdout);
-    complaints.line(fmt::format("{} regions copied, {} printed; {} threads, {} bytes of shared memory", lowered->copied,
-                                lowered->printed.size(), lowered->threads, lowered->shared_bytes));
+    complaints.line(fmt::format("{}: {} regions copied, {} printed; {} threads, {} bytes of shared memory",
+                                lowered->expert, lowered->copied, lowered->printed.size(), lowered->threads,
+                                lowered->shared_bytes));
     for (const auto& p : lowered->printed)
         complaints.line(fmt::format("  line {}: {}  ({})", p.line, p.statement, p.rule));
     return kDone;

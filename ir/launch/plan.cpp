@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::string_view kVersion = "cubridge-plan 1";
 constexpr std::array<const char*, 3> kConditions = {"equal", "at_least", "divides"};
+constexpr std::array<const char*, 4> kTensors = {"q", "k", "v", "o"};
+constexpr int kMostRows = 256; // of a box
 
 std::string decimal(double v) {
     std::array<char, 40> buffer{};
@@ -106,6 +108,16 @@ Entry read_entry(Reader& r) {
     return e;
 }
 
+Map read_map(Reader& r) {
+    const auto w = r.words(r.after("map"), 2);
+    std::size_t t = 0;
+    while (t < kTensors.size() && w[0] != kTensors[t]) ++t;
+    if (t == kTensors.size()) r.bad("a tensor was expected: q, k, v or o");
+    const Map m{static_cast<Map::Tensor>(t), r.number<int>(w[1])};
+    if (m.rows < 1 || m.rows > kMostRows) r.bad("1 to 256 rows were expected");
+    return m;
+}
+
 Operand read_operand(Reader& r) {
     Operand o;
     const auto w = r.words(r.after("operand"), 5);
@@ -152,6 +164,15 @@ Plan read_plan(Reader& r) {
     if (lse != "0" && lse != "1") r.bad("expected 'lse 0' or 'lse 1'");
     p.writes_lse = lse == "1";
     p.workspace = r.code(r.after("workspace"));
+    if (r.at("ticket")) {
+        p.ticket = true;
+        if (!r.after("ticket").empty()) r.bad("expected 'ticket' alone");
+    }
+    while (r.at("map")) {
+        p.maps.push_back(read_map(r));
+        for (std::size_t k = 0; k + 1 < p.maps.size(); ++k)
+            if (p.maps[k].tensor == p.maps.back().tensor) r.bad("a second map of one tensor");
+    }
     while (r.at("entry")) p.entries.push_back(read_entry(r));
     while (r.at("operand")) p.operands.push_back(read_operand(r));
     while (r.at("condition")) p.conditions.push_back(read_condition(r));
@@ -162,10 +183,16 @@ Plan read_plan(Reader& r) {
 
 } // namespace
 
+const char* name(Map::Tensor t) {
+    return t <= Map::Tensor::O ? kTensors[static_cast<std::size_t>(t)] : "?";
+}
+
 std::string Plan::text() const {
     std::string out(kVersion);
     out +=
         "\nabi " + std::to_string(abi) + "\nlse " + (writes_lse ? "1" : "0") + "\nworkspace " + workspace.text() + "\n";
+    if (ticket) out += "ticket\n";
+    for (const auto& m : maps) out += std::string("map ") + name(m.tensor) + " " + std::to_string(m.rows) + "\n";
     for (const auto& e : entries) {
         out += "entry " + e.name + " block";
         for (const int b : e.block) out += " " + std::to_string(b);

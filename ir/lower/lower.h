@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/ir/dtype.h"
+#include "cubridge/ir/launch.h"
 #include "ir/cuir/program.h"
 #include <string>
 #include <vector>
@@ -50,8 +51,8 @@ std::vector<std::string> read_back(std::string_view expert, std::string_view cud
 /// The census alone, of any file in margin form: what its regions call against what its statements say.
 std::vector<std::string> census(std::string_view cuda);
 
-/// What a launch of the program needs. Shared bytes and threads from its storage and roles; the grid from `bind` and
-/// the decorator's `ctas`; workspace from its storage.
+/// What a launch of the program needs. Shared bytes and threads from its storage and roles; the grid from `bind` or
+/// `draw` and the decorator's `ctas`; workspace from its storage.
 struct Shape {
     struct Grid {
         std::string kernel;
@@ -60,6 +61,8 @@ struct Shape {
         bool per_sm = false; ///< ctas="sms"
         int threads = 0;
         int shared_bytes = 0;
+        std::vector<launch::Map> maps; ///< of tensors that asynchronous copies name, where roles are of warpgroups
+        bool ticket = false;           ///< items are drawn
     };
     std::vector<Grid> grids;
     std::vector<std::pair<std::string, std::vector<std::string>>> storage; ///< workspace tensors: name, extents

@@ -144,6 +144,16 @@ Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code o
     return out;
 }
 
+/// All kernels of a launch read one map of a tensor.
+void add(std::vector<launch::Map>& maps, const launch::Map& map) {
+    const auto it = std::find_if(maps.begin(), maps.end(), [&](const auto& m) { return m.tensor == map.tensor; });
+    if (it == maps.end())
+        maps.push_back(map);
+    else if (it->rows != map.rows)
+        fail("no_rule",
+             std::string("two kernels of the launch copy ") + launch::name(map.tensor) + " by other numbers of rows");
+}
+
 } // namespace
 
 std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cuir::Program& program) {
@@ -152,6 +162,8 @@ std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cui
             return Error{"limit", "the program has more kernels than one launch may enqueue", {}, ""};
         const Sizes local(program, false), whole(program, true);
         plan.entries.clear();
+        plan.maps.clear();
+        plan.ticket = false;
         for (const auto& g : shape.grids) {
             launch::Entry entry;
             entry.name = g.kernel;
@@ -168,12 +180,15 @@ std::optional<Error> fill_plan(launch::Plan& plan, const Shape& shape, const cui
             entry.block = {map ? kMapThreads : g.threads, 1, 1};
             entry.shared_bytes = g.shared_bytes;
             plan.entries.push_back(std::move(entry));
+            plan.ticket = plan.ticket || g.ticket;
+            for (const auto& m : g.maps) add(plan.maps, m);
         }
         Code bytes = Code::constant(0);
         for (std::size_t k = 0; k < shape.storage.size(); ++k) {
             Code one = product(whole, shape.storage[k].second, Code::constant(size_in_bytes(shape.storage_types[k])));
             bytes = join(Code::Do::Add, std::move(bytes), join(Code::Do::RoundUp, std::move(one), Code::constant(256)));
         }
+        if (plan.ticket) bytes = join(Code::Do::Add, std::move(bytes), Code::constant(launch::kTicketBytes));
         plan.workspace = std::move(bytes);
         for (const int n : copied(program)) {
             if (n >= static_cast<int>(plan.operands.size()))

@@ -1,7 +1,9 @@
 // What a launch of a program needs. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "ir/lower/expression.h"
 #include "ir/lower/facts.h"
 #include "ir/lower/lower.h"
+#include <algorithm>
 #include <limits>
 
 namespace cubridge::ir::lower {
@@ -14,18 +16,43 @@ using K = Statement::Kind;
 
 namespace {
 
-constexpr int kLine = 128; ///< bytes: what `Smem::take` and a row of a cell round up to
+constexpr int kLine = 128;                ///< bytes: what `Smem::take` and a row of a cell round up to
+constexpr int kPanel = 1024;              ///< where swizzled panels begin
+constexpr int kBarrier = 8, kEntry = 512; ///< bytes of a barrier, of an entry of a channel
+constexpr int kMostRows = 256;            ///< of a tensor map's box
+
+const Node* keyword(const Node& call, std::string_view name) {
+    for (const auto& k : call.keywords)
+        if (k.name == name) return k.value.get();
+    return nullptr;
+}
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t to) {
     return (n + to - 1) / to * to;
 }
 
-const Node* find_loop(const std::vector<Statement>& body, const char* over) {
+/// The call that gives the kernel's items: of a loop, `enumerate` around it or not.
+const Node* find_items(const std::vector<Statement>& body, bool map) {
     for (const auto& s : body) {
-        if (s.kind == K::For && callee(*s.node->items[1]) == over) return s.node->items[1].get();
-        if (const Node* n = find_loop(s.body, over)) return n;
+        if (s.kind == K::For) {
+            const Node* call = s.node->items[1].get();
+            if (callee(*call) == "enumerate" && call->items.size() == 2) call = call->items[1].get();
+            const auto name = callee(*call);
+            if (map ? name == "each" : name == "bind" || name == "draw") return call;
+        }
+        if (const Node* n = find_items(s.body, map)) return n;
     }
     return nullptr;
+}
+
+/// The values of an assignment, each with its name: `a, b = x, y` has two. No others have any.
+std::vector<std::pair<std::string, const Node*>> assigned(const Statement& s) {
+    std::vector<std::pair<std::string, const Node*>> out;
+    if (s.kind != K::Simple || s.node->kind != Kind::Assign || s.node->items.size() != 2) return out;
+    const auto names = parts(s.node->items[0]), values = parts(s.node->items[1]);
+    if (names.size() == values.size())
+        for (std::size_t k = 0; k < names.size(); ++k) out.emplace_back(names[k]->text, values[k].get());
+    return out;
 }
 
 /// An expression over sizes with the kernel's constants put in: "cdiv(Sq, 128)".
@@ -54,48 +81,131 @@ std::map<std::string, std::int64_t> known_sizes(const Kernel& kernel) {
     return out;
 }
 
+bool is_shared(const Node& call) {
+    return callee(call) == "alloc" && call.items.size() == 4 && call.items[1]->text == "shared";
+}
+
+std::int64_t positive(const Node& node, const std::map<std::string, std::int64_t>& known, const char* what) {
+    const auto n = known_int(node, known);
+    if (!n || *n <= 0 || *n > (std::int64_t{1} << 30))
+        fail("no_rule", std::string(what) + " is a positive constant", node.span);
+    return *n;
+}
+
+std::int64_t bytes_of(const Node& call, const Kernel& kernel, const std::map<std::string, std::int64_t>& known) {
+    std::string dtype = call.items[3]->text;
+    if (const auto c = kernel.constant(dtype)) dtype = c->text;
+    const auto type = dtype_from_short(dtype);
+    if (!type) fail("no_rule", "`" + dtype + "` is no element type", call.span);
+    const auto shape = parts(call.items[2]);
+    std::int64_t bytes = size_in_bytes(*type);
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+        auto n = positive(*shape[k], known, "an extent of shared storage");
+        if (bytes > (std::int64_t{1} << 30) / n) fail("no_rule", "more shared memory than there is", call.span);
+        // Rows of cells are whole lines: `Cell::kPitch`, panels of 64 columns.
+        if (k + 1 == shape.size() && (shape.size() > 2 || call.items[3]->text == "elem"))
+            n = rounded_up(n * size_in_bytes(*type), kLine) / size_in_bytes(*type);
+        bytes *= n;
+    }
+    return bytes;
+}
+
+/// Storage in the order of the text; then, beside warpgroups, barriers, and the entries of channels.
 int shared_bytes(const Kernel& kernel) {
     const auto known = known_sizes(kernel);
-    std::int64_t total = 0;
-    for (const auto& s : kernel.body) {
-        if (s.kind != K::Simple || s.node->kind != Kind::Assign) continue;
-        const Node& call = *s.node->items.back();
-        if (callee(call) != "alloc" || call.items.size() != 4 || call.items[1]->text != "shared") continue;
-        located(s, [&] {
-            std::string dtype = call.items[3]->text;
-            if (const auto c = kernel.constant(dtype)) dtype = c->text;
-            const auto type = dtype_from_short(dtype);
-            if (!type) fail("no_rule", "`" + dtype + "` is no element type", call.span);
-            const auto shape = parts(call.items[2]);
-            std::int64_t bytes = size_in_bytes(*type);
-            for (std::size_t k = 0; k < shape.size(); ++k) {
-                auto n = known_int(*shape[k], known);
-                if (!n || *n <= 0 || bytes > (std::int64_t{1} << 30) / *n)
-                    fail("no_rule", "an extent of shared storage is a positive constant", shape[k]->span);
-                // Rows of cells are whole lines: `Cell::kPitch`.
-                if (k + 1 == shape.size() && (shape.size() > 2 || call.items[3]->text == "elem"))
-                    n = rounded_up(*n * size_in_bytes(*type), kLine) / size_in_bytes(*type);
-                bytes *= *n;
-            }
-            total += rounded_up(bytes, kLine);
-        });
-    }
+    const bool panels = has_warpgroups(kernel);
+    std::int64_t total = 0, barriers = 0, entries = 0;
+    for (const auto& s : kernel.body)
+        for (const auto& [name, value] : assigned(s))
+            located(s, [&, value = value] {
+                if (is_shared(*value)) {
+                    total += rounded_up(bytes_of(*value, kernel, known), panels ? kPanel : kLine);
+                } else if (callee(*value) == "barrier") {
+                    const Node* n = keyword(*value, "n");
+                    barriers += n == nullptr ? 1 : positive(*n, known, "a number of barriers");
+                } else if (callee(*value) == "channel" && value->items.size() > 1) {
+                    entries += positive(*value->items[1], known, "a channel's number of entries");
+                }
+            });
+    total += rounded_up(kBarrier * (barriers + 2 * entries), kLine) + kEntry * entries;
     if (total > std::numeric_limits<int>::max()) fail("no_rule", "more shared memory than there is");
     return static_cast<int>(total);
 }
 
+std::string root(const Node& node) {
+    return node.kind == Kind::Subscript ? root(*node.items[0]) : node.kind == Kind::Name ? node.text : "";
+}
+
+/// Tensor maps of the copies that the copy engine makes.
+class Maps {
+public:
+    explicit Maps(const Kernel& kernel) : kernel_(kernel), known_(known_sizes(kernel)) {
+        for (const auto& s : kernel.body)
+            for (const auto& [name, value] : assigned(s))
+                if (is_shared(*value)) cells_[name] = value;
+        visit(kernel.body);
+    }
+    std::vector<launch::Map> maps;
+
+private:
+    void visit(const std::vector<Statement>& body) {
+        for (const auto& s : body) {
+            if (s.kind == K::Simple && s.node->kind == Kind::ExprStmt && callee(*s.node->items[0]) == "copy_async")
+                located(s, [&] { copy(*s.node->items[0]); });
+            visit(s.body);
+        }
+    }
+
+    void copy(const Node& call) {
+        if (call.items.size() != 3) return;
+        const auto from = root(*call.items[1]), to = root(*call.items[2]);
+        if (const auto cells = cells_.find(from); cells != cells_.end())
+            add(to, *cells->second, call);
+        else if (const auto into = cells_.find(to); into != cells_.end() && keyword(call, "signal") != nullptr)
+            add(from, *into->second, call);
+    }
+
+    void add(const std::string& tensor, const Node& cells, const Node& call) {
+        using Tensor = launch::Map::Tensor;
+        static const std::map<std::string, Tensor> kTensors = {
+            {"Q", Tensor::Q}, {"K", Tensor::K}, {"V", Tensor::V}, {"Out", Tensor::O}};
+        const auto it = kTensors.find(tensor);
+        if (it == kTensors.end() || kernel_.param(tensor) == nullptr)
+            fail("no_rule", "a launch has no tensor map of `" + tensor + "`", call.span);
+        const auto extents = parts(cells.items[2]);
+        if (extents.size() < 2) fail("no_rule", "tiles are copied by tensor maps", call.span);
+        const auto rows = positive(*extents[extents.size() - 2], known_, "an extent of shared storage");
+        if (rows > kMostRows) fail("no_rule", "more rows than one copy has", call.span);
+        const launch::Map map{it->second, static_cast<int>(rows)};
+        for (const auto& m : maps) {
+            if (m == map) return;
+            if (m.tensor == map.tensor)
+                fail("no_rule", "`" + tensor + "` is copied into cells of two sizes", call.span);
+        }
+        maps.push_back(map);
+    }
+
+    const Kernel& kernel_;
+    const std::map<std::string, std::int64_t> known_;
+    std::map<std::string, const Node*> cells_;
+};
+
 Shape::Grid grid(const Kernel& kernel) {
     Shape::Grid out;
     out.kernel = kernel.name();
-    out.threads = resources(kernel).threads;
-    const Node* items = find_loop(kernel.body, kernel.is_map() ? "each" : "bind");
+    const Node* items = find_items(kernel.body, kernel.is_map());
     if (items == nullptr)
-        located(kernel.head[1], [&] { fail("no_rule", kernel.is_map() ? "no each()" : "no bind()"); });
-    for (std::size_t k = 1; k < items->items.size(); ++k)
+        located(kernel.head[1], [&] { fail("no_rule", kernel.is_map() ? "no each()" : "no bind() or draw()"); });
+    for (std::size_t k = callee(*items) == "draw" ? 2 : 1; k < items->items.size(); ++k)
         out.items.push_back(over_sizes(*items->items[k], int_constants(kernel)));
+    out.threads = resources(kernel).threads;
     if (kernel.is_map()) return out;
     out.per_sm = kernel.attribute("ctas") == "sms";
     out.shared_bytes = shared_bytes(kernel);
+    out.ticket = std::any_of(kernel.head.begin(), kernel.head.end(), [](const Statement& s) {
+        return s.kind == K::Param && s.node->kind == Kind::Name && s.node->text == "counter";
+    });
+    if (has_warpgroups(kernel)) out.maps = Maps(kernel).maps;
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/why.h"
+#include "runtime/adapter/gate.h"
 #include "runtime/adapter/refusal.h"
 #include "runtime/compiler/options.h"
 #include "runtime/launch/binding.h"
@@ -94,6 +95,7 @@ private:
     bool look_up(bool again) {
         Timed stage(*this, "lookup");
         if (options_.store == nullptr) return stage.skipped("no store"), false;
+        if (!options_.experts.empty()) return stage.skipped("an expert is named"), false;
         const bool disk = !options_.store->place().file.empty();
         const std::string text = " text=" + source_id(specification_).hex(16);
         const auto own = [&](const cache::Summary& s) { return s.build.ends_with(text); };
@@ -132,6 +134,7 @@ private:
         auto record = artifact.to_record();
         artifact.id = record.id;
         if (options_.store == nullptr) return stage.skipped("no store");
+        if (!options_.experts.empty()) return stage.skipped("an expert is named");
         const auto outcome = options_.store->publish(record);
         if (!outcome) {
             stage.failed(outcome.reason);
@@ -174,19 +177,33 @@ private:
         return artifact;
     }
 
-    /// An expert's kernel, changed by rules until it computes the variant. False: no kernel came of it, the stages say
-    /// why, and the generic one is to be made.
+    /// An expert's kernel, changed by rules until it computes the variant; the experts are tried in turn. False: no
+    /// kernel came of any, the stages say why, and the generic one is to be made.
     bool rules(Artifact& artifact) {
         if (options_.printer) return false;
+        auto experts = ir::Candidate::experts(specification_, request_);
+        if (!experts) {
+            Timed stage(*this, "transfer");
+            passed_over(stage, experts.error(), "");
+            return false;
+        }
+        for (const auto& expert : options_.experts.empty() ? *experts : options_.experts) {
+            if (stopped()) return false;
+            artifact = blank();
+            if (by_rules(expert, artifact)) return true;
+            if (report_.error) return false;
+        }
+        return false;
+    }
+
+    bool by_rules(const std::string& expert, Artifact& artifact) {
         std::optional<ir::Candidate> candidate;
+        std::vector<std::string> warpgroups;
+        const std::string prefix = expert + ": ";
         {
             Timed stage(*this, "transfer");
-            auto made = ir::Candidate::transfer(specification_, request_);
-            if (!made) {
-                made.error().kind == "internal" ? stage.failed(made.error().message)
-                                                : stage.skipped(made.error().message);
-                return false;
-            }
+            auto made = ir::Candidate::transfer(specification_, request_, expert);
+            if (!made) return passed_over(stage, made.error(), prefix);
             candidate = std::move(*made);
             stage.ok();
         }
@@ -194,15 +211,16 @@ private:
         {
             Timed stage(*this, "execute");
             const auto run = candidate->execute(specification_);
-            if (!run.passed) return give_way(stage, run.record);
+            if (!run.passed) return give_way(stage, prefix + run.record);
             artifact.verification.level = Verified::Executor;
             artifact.verification.record = run.record;
             stage.ok();
         }
+        if (stopped()) return false;
         {
             Timed stage(*this, "lower");
             auto lowered = candidate->lower(specification_, request_);
-            if (!lowered) return give_way(stage, lowered.error().message);
+            if (!lowered) return give_way(stage, prefix + lowered.error().message);
             artifact.cuda = std::move(lowered->kernel.cuda);
             artifact.plan = std::move(lowered->kernel.plan);
             artifact.places = places_of(specification_, artifact.plan);
@@ -212,15 +230,22 @@ private:
             artifact.build.made_by = "rules";
             artifact.build.rules = fmt::format("{} abi-{}", ir::candidate_version(), ir::abi::kKernelAbi);
             artifact.build.expert = candidate->expert();
+            warpgroups = std::move(lowered->warpgroups);
             stage.ok();
         }
         if (stopped()) return false;
-        if (compile(artifact)) return true;
-        if (report_.error && report_.error->kind != "compile") return false; // no other source would fare better
-        report_.warnings.push_back("the rules' kernel did not compile: " + report_.error->message);
+        if (compile(artifact, warpgroups)) return true;
+        const auto& kind = report_.error->kind; // no other source would fare better where it is the compiler's own
+        if (kind != "compile" && kind != "gate" && kind != "empty") return false;
+        report_.warnings.push_back("the rules' kernel did not compile: " + prefix + report_.error->message);
         report_.error.reset();
         report_.reasons = 0;
         report_.status = Report::Status::Failed;
+        return false;
+    }
+
+    static bool passed_over(Timed& stage, const ir::Error& error, const std::string& prefix) {
+        error.kind == "internal" ? stage.failed(prefix + error.message) : stage.skipped(prefix + error.message);
         return false;
     }
 
@@ -248,7 +273,8 @@ private:
         return true;
     }
 
-    bool compile(Artifact& artifact) {
+    /// `warpgroups`: kernels that spills or serialised products make another kernel.
+    bool compile(Artifact& artifact, const std::vector<std::string>& warpgroups = {}) {
         Timed stage(*this, "compile");
         CompileJob job;
         job.source = artifact.cuda;
@@ -259,16 +285,21 @@ private:
                 std::max(std::chrono::milliseconds(1),
                          std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline - Clock::now()));
         auto result = options_.compiler->compile(job);
-        if (!result) return refuse(stage, result.fault());
+        if (!result) return refuse(stage, result.fault(), artifact.build.expert);
         artifact.cubin = std::move(result->cubin);
         artifact.entries = std::move(result->entries);
         artifact.build.compiler = result->compiler;
         artifact.build.options = fmt::format("{}", fmt::join(standing_options(request_.arch), " "));
-        return gate(stage, artifact);
+        auto judged = gate(artifact, warpgroups, result->remarks);
+        if (!judged.refused.empty())
+            return refuse(stage, {"compile", std::move(judged.refused), "please report", 0, ""}, artifact.build.expert);
+        for (auto& warning : judged.warnings) report_.warnings.push_back(std::move(warning));
+        stage.ok();
+        return true;
     }
 
-    bool refuse(Timed& stage, const Fault& fault) {
-        stage.failed(fault.message);
+    bool refuse(Timed& stage, const Fault& fault, const std::string& expert) {
+        stage.failed(expert.empty() ? fault.message : expert + ": " + fault.message);
         report_.log = fault.detail;
         ir::Error error{fault.kind, fault.message, {}, fault.hint};
         if (fault.kind == "no_compiler")
@@ -278,25 +309,6 @@ private:
         else
             end(Report::Status::Failed, why::kFailed, std::move(error));
         return false;
-    }
-
-    /// Every entry of the plan is in the cubin. Spills are said: what they cost is measured, not guessed.
-    bool gate(Timed& stage, const Artifact& artifact) {
-        for (const auto& entry : artifact.plan.entries) {
-            const auto it = std::find_if(artifact.entries.begin(), artifact.entries.end(),
-                                         [&](const auto& e) { return e.name == entry.name; });
-            if (it == artifact.entries.end()) {
-                stage.failed(fmt::format("the compiler reports no entry {}", entry.name));
-                end(Report::Status::Failed, why::kFailed,
-                    {"compile", fmt::format("the compiled kernel has no entry {}", entry.name), {}, "please report"});
-                return false;
-            }
-            if (it->spill_stores + it->spill_loads != 0)
-                report_.warnings.push_back(fmt::format("{} spills {} bytes of stores and {} of loads", entry.name,
-                                                       it->spill_stores, it->spill_loads));
-        }
-        stage.ok();
-        return true;
     }
 
     // ---- Ends -------------------------------------------------------------------------------------------------------

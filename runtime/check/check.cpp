@@ -262,8 +262,14 @@ private:
             report_.kernels += static_cast<int>(all.size());
             loaded_[k] = std::move(all);
             ++(u.by_rules ? report_.by_rules : report_.generic);
-            auto& why = report_.generic_because;
-            if (!u.by_rules && std::find(why.begin(), why.end(), u.reason) == why.end()) why.push_back(u.reason);
+            const auto once = [](std::vector<std::string>& list, const std::string& text) {
+                if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+            };
+            if (u.by_rules)
+                ++report_.experts[u.expert];
+            else
+                once(report_.generic_because, u.reason);
+            for (const auto& why : u.passed_over) once(report_.passed_over, why);
         }
         if (report_.kernels == 0) report_.error = first;
         return report_.kernels > 0;

@@ -1,5 +1,6 @@
 // Launching a case. SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/gpu.h"
+#include "runtime/launch/block.h"
 #include <algorithm>
 
 namespace cubridge::runtime {
@@ -64,7 +65,8 @@ Outcome<std::shared_ptr<Buffer>> Gpu::room(std::shared_ptr<Buffer>& buffer, std:
     return grown;
 }
 
-Outcome<void> Gpu::once(const LoadedKernel& kernel, Image& image, std::byte poison, std::vector<std::byte>& after) {
+Outcome<void> Gpu::once(const LoadedKernel& kernel, const ir::Request& request, Image& image, std::byte poison,
+                        std::vector<std::byte>& after) {
     const ScopedContext current(*context_);
     if (!current.state()) return current.state();
     const CUstream stream = stream_->handle();
@@ -82,6 +84,10 @@ Outcome<void> Gpu::once(const LoadedKernel& kernel, Image& image, std::byte pois
     if (auto done = (*memory)->upload(image.bytes().data(), image.bytes().size(), stream); !done) return done;
     if (auto done = (*workspace)->fill(static_cast<std::uint8_t>(kWorkspaceFill), stream); !done) return done;
     ir::abi::cb_args args = image.bind((*memory)->address(), (*workspace)->address());
+    place_ticket(kernel.plan, *need, args);
+    if (auto v = encode_maps(context_->cuda(), kernel.plan, request, &kernel, args); !v)
+        return Fault{"launch", std::move(v.message)};
+    if (auto done = zero_ticket(*context_, args, stream); !done) return done;
     for (std::size_t k = 0; k < kernel.entries.size(); ++k) {
         const ir::launch::Entry& e = kernel.plan.entries[k];
         LaunchShape shape;
@@ -113,11 +119,11 @@ Outcome<Launched> Gpu::run(const LoadedKernel& kernel, const ir::Specification& 
     constexpr std::byte first{0x7B}, second{0xA6};
     Image image(specification, unit, c, inputs, kernel.plan, out_shape);
     std::vector<std::byte> one, two;
-    if (auto done = once(kernel, image, first, one); !done) return done.fault();
+    if (auto done = once(kernel, unit.request, image, first, one); !done) return done.fault();
     Launched out;
     out.wrong = image.disturbed(one);
     if (launches > 1) {
-        if (auto done = once(kernel, image, second, two); !done) return done.fault();
+        if (auto done = once(kernel, unit.request, image, second, two); !done) return done.fault();
         if (out.wrong.empty()) out.wrong = image.disturbed(two);
         if (out.wrong.empty()) out.wrong = image.unequal(one, first, two, second);
     }

@@ -13,6 +13,7 @@ void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>
     how.compiler = options.compiler;
     how.store = options.store;
     how.locks = options.locks;
+    if (!options.expert.empty()) how.experts = {options.expert};
     how.workers = 1 << 10; // the threads here are the limit
     Report report = adapt(specification, request, how);
     if (!report.artifact) {
@@ -21,9 +22,15 @@ void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>
         return;
     }
     out.by_rules = report.artifact->build.made_by == "rules";
-    for (const Stage& s : report.stages)
-        if (!out.by_rules && !s.reason.empty() && (s.name == "transfer" || s.name == "execute" || s.name == "lower"))
+    out.expert = report.artifact->build.expert;
+    for (const Stage& s : report.stages) {
+        const bool by_rules = s.name == "transfer" || s.name == "execute" || s.name == "lower" || s.name == "compile";
+        if (!by_rules || s.reason.empty()) continue;
+        if (out.by_rules)
+            out.passed_over.push_back(s.name + ": " + s.reason);
+        else
             out.reason = s.name + ": " + s.reason;
+    }
     out.kernel = {std::move(report.artifact->cubin), std::move(report.artifact->plan)};
 }
 

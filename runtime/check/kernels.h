@@ -13,11 +13,13 @@ struct Built {
 /// The kernel of one unit and what it is measured by.
 struct UnitKernels {
     Built kernel;
-    Built exact;                    ///< the float64 build: the reference above what the CPU can do
-    std::optional<Built> baseline;  ///< of a kernel by rules with 16-bit outputs: ir::baseline_kernel()
-    bool by_rules = false;          ///< else the generic kernel
-    std::string reason;             ///< why it is the generic one
-    std::optional<ir::Error> error; ///< why there is none
+    Built exact;                          ///< the float64 build: the reference above what the CPU can do
+    std::optional<Built> baseline;        ///< of a kernel by rules with 16-bit outputs: ir::baseline_kernel()
+    bool by_rules = false;                ///< else the generic kernel
+    std::string reason;                   ///< why it is the generic one
+    std::string expert;                   ///< by rules: whose it is
+    std::vector<std::string> passed_over; ///< by rules: why not of an expert that comes before
+    std::optional<ir::Error> error;       ///< why there is none
 };
 
 /// The unit whose dtypes are all float64: what the exact build and the baseline read and write.

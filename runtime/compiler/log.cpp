@@ -130,4 +130,19 @@ std::vector<CompiledEntry> entries_of(const std::string& log) {
     return entries;
 }
 
+std::vector<std::string> remarks_of(const std::string& log) {
+    std::vector<std::string> out;
+    each_line(log, [&](Text line) {
+        if (!starts(line, "ptxas ")) return;
+        const auto code = line.find("(C75");
+        const bool numbered = code != Text::npos && line.substr(code + 4, 3).find(')') == 2;
+        const bool products = holds(line, "wgmma") && (holds(line, "serialized") || holds(line, "injected"));
+        if (!numbered && !products && !(holds(line, "setmaxnreg") && holds(line, "ignored"))) return;
+        const auto colon = line.find(": ");
+        const std::string text(trimmed(colon == Text::npos ? line : line.substr(colon + 2)));
+        if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(text);
+    });
+    return out;
+}
+
 } // namespace cubridge::runtime

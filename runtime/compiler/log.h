@@ -14,4 +14,8 @@ std::string cut_log(const std::string& log, const CompileJob& job);
 /// Registers, stack, spills, shared memory and barriers of each entry, in the order of compiling.
 std::vector<CompiledEntry> entries_of(const std::string& log);
 
+/// CompileResult::remarks: lines of ptxas with a number of its family for warpgroups (C7510, C7517, ...), or that say
+/// the same without one.
+std::vector<std::string> remarks_of(const std::string& log);
+
 } // namespace cubridge::runtime

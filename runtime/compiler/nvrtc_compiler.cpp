@@ -150,6 +150,7 @@ Outcome<CompileResult> NvrtcCompiler::build(const CompileJob& job) {
         if (result.cubin.empty())
             return Fault{"empty", fmt::format("NVRTC made no code for {}", job.arch), "", 0, result.log};
         result.entries = entries_of(log);
+        result.remarks = remarks_of(log);
         return result;
     }
 }

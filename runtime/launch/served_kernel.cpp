@@ -1,6 +1,7 @@
 // Launching: the argument block filled, every number known, then one driver call a grid.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/launch/served_kernel.h"
+#include "runtime/launch/block.h"
 #include "runtime/launch/check.h"
 #include <algorithm>
 #include <climits>
@@ -133,14 +134,25 @@ Verdict ServedKernel::launch(const LaunchArgs& args, CUstream_st* stream) const 
     if (*bytes > 0 && reinterpret_cast<std::uintptr_t>(args.workspace) % 256 != 0)
         return {Status::Misuse, "args.workspace is not aligned to 256 bytes"};
 
-    const auto& entries = s.artifact.plan.entries;
+    const auto& plan = s.artifact.plan;
+    const auto& entries = plan.entries;
     std::array<LaunchShape, ir::launch::kMaxEntries> shapes;
     for (std::size_t k = 0; k < entries.size(); ++k)
         if (auto v = grid_of(entries[k], sizes, shapes[k]); !v) return v;
-    void* parameters[] = {&block};
-    for (std::size_t k = 0; k < entries.size(); ++k) {
+    const auto idle = [&](std::size_t k) {
         const auto& grid = shapes[k].grid;
-        if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) continue;
+        return grid[0] == 0 || grid[1] == 0 || grid[2] == 0;
+    };
+    std::size_t first = 0;
+    while (first < entries.size() && idle(first)) ++first;
+    if (first == entries.size()) return {};
+    place_ticket(plan, *bytes, block);
+    if (auto v = encode_maps(s.loaded.context->cuda(), plan, s.request, &s, block); !v) return v;
+    if (const auto done = zero_ticket(*s.loaded.context, block, stream); !done)
+        return {Status::Cuda, done.fault().text()};
+    void* parameters[] = {&block};
+    for (std::size_t k = first; k < entries.size(); ++k) {
+        if (idle(k)) continue;
         const auto done = runtime::launch(*s.loaded.context, s.loaded.kernels[k], shapes[k], parameters, stream);
         if (!done) return {Status::Cuda, done.fault().text()};
     }

@@ -252,13 +252,17 @@ Verdict Engine::workspace(const Query& query, const LaunchArgs& args, std::size_
     auto kernel = ir::generic_kernel(**specification, request);
     if (!kernel) return {Status::Unsupported, kernel.error().message};
     if (auto v = workspace_of("generic", std::move(kernel->plan), **specification, request, args, bytes); !v) return v;
-    const auto candidate = ir::Candidate::transfer(**specification, request);
-    if (!candidate) return {};
-    auto plan = candidate->plan(**specification, request);
-    if (!plan) return {};
-    std::size_t by_rules = 0;
-    if (auto v = workspace_of("rules", std::move(*plan), **specification, request, args, by_rules); !v) return v;
-    bytes = std::max(bytes, by_rules);
+    const auto experts = ir::Candidate::experts(**specification, request);
+    if (!experts) return {};
+    for (const auto& expert : *experts) { // any of them may come to serve
+        const auto candidate = ir::Candidate::transfer(**specification, request, expert);
+        if (!candidate) continue;
+        auto plan = candidate->plan(**specification, request);
+        if (!plan) continue;
+        std::size_t by_rules = 0;
+        if (auto v = workspace_of("rules", std::move(*plan), **specification, request, args, by_rules); !v) return v;
+        bytes = std::max(bytes, by_rules);
+    }
     return {};
 }
 

@@ -4,6 +4,7 @@
 #include "cubridge/runtime/engine.h"
 #include "runtime/driver/memory.h"
 #include "runtime/driver/stream.h"
+#include "runtime/launch/served_kernel.h"
 #include "tests/gpu/check.h"
 #include <algorithm>
 #include <cmath>
@@ -215,6 +216,54 @@ std::string scaled(Bench& b) {
     return {};
 }
 
+// Rows of k and v elsewhere and otherwise laid out, and back: nothing of an earlier launch is read, tensor maps
+// neither.
+std::string moved(Bench& b) {
+    constexpr std::size_t kRow = kDim, kHead = kLength * kRow, kAll = kHeadsKv * kHead;
+    const std::size_t width = b.width(), bytes = width * b.k.size();
+    auto args = b.args;
+    std::vector<std::shared_ptr<Buffer>> elsewhere;
+    std::vector<std::vector<std::byte>> kept;
+    for (const std::size_t n : {1, 2}) {
+        std::vector<std::byte> from(bytes), to(bytes);
+        CHECK_DONE(b.buffers[n]->download(from.data(), bytes, b.stream->handle()));
+        CHECK_DONE(b.stream->synchronise());
+        for (std::size_t request = 0; request < kBatch; ++request) // [B, H, S, D] to [B, S, H, D]
+            for (std::size_t head = 0; head < kHeadsKv; ++head)
+                for (std::size_t row = 0; row < kLength; ++row)
+                    std::memcpy(&to[width * (request * kAll + row * kHeadsKv * kRow + head * kRow)],
+                                &from[width * (request * kAll + head * kHead + row * kRow)], width * kRow);
+        auto buffer = Buffer::allocate(b.stream->context(), bytes);
+        CHECK_DONE(buffer);
+        CHECK_DONE((*buffer)->upload(to.data(), bytes, b.stream->handle()));
+        CHECK_DONE(b.buffers[n]->fill(0xff, b.stream->handle())); // NaN
+        CHECK_DONE(b.stream->synchronise());
+        auto& tensor = n == 1 ? args.k : args.v;
+        tensor = {reinterpret_cast<void*>((*buffer)->address()), kAll, kHeadsKv * kRow, kRow};
+        elsewhere.push_back(*buffer);
+        kept.push_back(std::move(from));
+    }
+    if (auto wrong = b.poison(); !wrong.empty()) return wrong;
+    if (const auto v = b.kernel->launch(args, b.stream->handle()); !v) return v.message;
+    if (auto wrong = b.compare(); !wrong.empty()) return wrong;
+    for (const std::size_t n : {1, 2}) CHECK_DONE(b.buffers[n]->upload(kept[n - 1].data(), bytes, b.stream->handle()));
+    return launches(b);
+}
+
+// Rows that no tensor map has, and nothing is enqueued.
+std::string no_such_map(Bench& b) {
+    auto args = b.args;
+    args.k.row = -args.k.row;
+    if (auto wrong = b.poison(); !wrong.empty()) return wrong;
+    const auto v = b.kernel->launch(args, b.stream->handle());
+    CHECK(v.status == Status::Unsupported && v.message.find("args.k.row") != v.message.npos);
+    std::vector<std::uint32_t> o(b.q.size() * b.width() / 4);
+    CHECK_DONE(b.buffers[3]->download(o.data(), 4 * o.size(), b.stream->handle()));
+    CHECK_DONE(b.stream->synchronise());
+    for (const auto word : o) CHECK(word == 0xffffffffu);
+    return {};
+}
+
 // While the stream is captured in the strictest mode, a kernel is made and loaded, and answers are given.
 std::string captured(Bench& b) {
     if (auto wrong = b.poison(); !wrong.empty()) return wrong;
@@ -279,6 +328,11 @@ int main() {
         run("a launch equals the text", [&] { return launches(b); });
         run("an operand that is too short enqueues nothing", [&] { return too_short(b); });
         run("scales of k and v", [&] { return scaled(b); });
+        run("k and v elsewhere, otherwise laid out", [&] { return moved(b); });
+        const auto& made = b.kernel->state().artifact;
+        std::printf("      expert: %s, %zu tensor maps\n",
+                    made.build.expert.empty() ? "none" : made.build.expert.c_str(), made.plan.maps.size());
+        if (!made.plan.maps.empty()) run("rows that no tensor map has", [&] { return no_such_map(b); });
         run("captured, while another kernel is made", [&] { return captured(b); });
         run("launches back to back", [&] { return overhead(b); });
     }

@@ -102,7 +102,7 @@ TEST_F(Cli, UnknownParametersAndTextsThatAreRefusedAreThree) {
 
 TEST_F(Cli, AdaptGivesOneObjectASpecification) {
     if (!compiles()) GTEST_SKIP() << "no NVRTC here";
-    const Ran r = run({"adapt", sample("prefix_lm.py"), "causal", "--arch", "sm_90a", "--json"});
+    const Ran r = run({"adapt", sample("prefix_lm.py"), "causal", "--arch", "sm_80", "--json"});
     ASSERT_EQ(r.status, 0) << r.error;
     ASSERT_EQ(r.lines().size(), 2U);
     for (std::size_t k = 0; k < 2; ++k) {
@@ -116,7 +116,7 @@ TEST_F(Cli, AdaptGivesOneObjectASpecification) {
         EXPECT_TRUE(holds(*json.find("verified")->string(), "executor: "));
         EXPECT_TRUE(json.find("reasons")->items()->empty());
         EXPECT_EQ(*json.find("tier")->string(), "made");
-        EXPECT_EQ(*json.find("arch")->string(), "sm_90a");
+        EXPECT_EQ(*json.find("arch")->string(), "sm_80");
         EXPECT_GT(*json.find("cubin_bytes")->integer(), 0);
         EXPECT_TRUE(json.find("error")->is_null());
         ASSERT_FALSE(json.find("entries")->items()->empty());
@@ -128,7 +128,7 @@ TEST_F(Cli, AdaptGivesOneObjectASpecification) {
                 EXPECT_NE(stage.find(field), nullptr) << field;
         EXPECT_EQ(*json.find("stages")->items()->front().find("name")->string(), "parse");
     }
-    const Ran again = run({"adapt", sample("prefix_lm.py"), "--arch", "sm_90a", "--json"});
+    const Ran again = run({"adapt", sample("prefix_lm.py"), "--arch", "sm_80", "--json"});
     EXPECT_EQ(*again.json().find("tier")->string(), "store") << "another process finds it";
     EXPECT_EQ(*again.json().find("artifact")->string(), *r.json().find("artifact")->string());
 
@@ -167,7 +167,7 @@ TEST_F(Cli, ForPeopleTheStagesAndWhatWasNotDone) {
 TEST_F(Cli, EmitWritesEverything) {
     if (!compiles()) GTEST_SKIP() << "no NVRTC here";
     const std::string folder = home_.path() + "/out/deep";
-    ASSERT_EQ(run({"adapt", "sink", "--emit", folder, "--quiet"}).status, 0);
+    ASSERT_EQ(run({"adapt", "sink", "--arch", "sm_80", "--emit", folder, "--quiet"}).status, 0);
     for (const char* name : {"variant.txt", "kernel.cu", "kernel.cubin", "plan.txt", "report.json"})
         EXPECT_NE(home_.read(std::string("out/deep/") + name), "") << name;
     EXPECT_TRUE(holds(home_.read("out/deep/variant.txt"), "cubridge-"));

@@ -44,7 +44,11 @@ TEST_F(Programs, LiftAndLowerAreInverse) {
     EXPECT_EQ(lifted.error, "");
     const Ran lowered = run({"lower", home_.write("expert.py", lifted.out)});
     ASSERT_EQ(lowered.status, 0) << lowered.error;
-    EXPECT_EQ(lowered.out, file("ir/experts/prefill_sm80.cu")) << "byte for byte";
+    std::string expert = file("ir/experts/prefill_sm80.cu");
+    const std::string include = "#include \"common.cuh\"\n";
+    ASSERT_NE(expert.find(include), expert.npos);
+    expert.replace(expert.find(include), include.size(), file("ir/experts/common.cuh"));
+    EXPECT_EQ(lowered.out, expert) << "byte for byte";
     EXPECT_TRUE(holds(lowered.error, " 0 printed; ")) << lowered.error;
     EXPECT_EQ(run({"lift", home_.write("expert.cu", lowered.out)}).out, lifted.out);
 }
@@ -58,7 +62,7 @@ TEST_F(Programs, LowerSaysWhatItPrinted) {
     const Ran r = run({"lower", program, "--json", "--expert", "prefill_sm80"});
     ASSERT_EQ(r.status, 0);
     const auto json = r.json();
-    for (const char* field : {"copied", "printed", "difference", "threads", "shared_bytes", "cuda"})
+    for (const char* field : {"expert", "copied", "printed", "difference", "threads", "shared_bytes", "cuda"})
         ASSERT_NE(json.find(field), nullptr) << field;
     EXPECT_EQ(*json.find("cuda")->string(), people.out);
     EXPECT_EQ(*json.find("threads")->integer(), 128);
@@ -131,19 +135,36 @@ TEST_F(Programs, ExecNamesARaceAndAWrongValue) {
 }
 
 TEST_F(Programs, ExplainShowsVariantRulesAndDifference) {
-    const Ran r = run({"explain", "causal", "--head-dim", "64", "--heads", "8:2"});
+    const Ran r = run({"explain", "causal", "--head-dim", "64", "--heads", "8:2", "--arch", "sm_80"});
     ASSERT_EQ(r.status, 0) << r.error;
     for (const char* part : {"understood as", "cubridge-variant 1", "expert prefill_sm80, changed by", "    mask",
                              "executor: ", "regions keep the expert's CUDA", "    @@ "})
         EXPECT_TRUE(holds(r.out, part)) << part << "\n" << r.out;
-    const auto json = run({"explain", "causal", "--json"}).json();
+    const auto json = run({"explain", "causal", "--json", "--expert", "prefill_sm80"}).json();
     for (const char* field : {"specification", "error", "variant", "chosen", "expert", "rules", "executed",
-                              "generic_because", "copied", "printed", "difference"})
+                              "passed_over", "generic_because", "copied", "printed", "difference"})
         ASSERT_NE(json.find(field), nullptr) << field;
     EXPECT_EQ(*json.find("expert")->string(), "prefill_sm80");
     EXPECT_TRUE(json.find("error")->is_null() && json.find("generic_because")->is_null());
+    EXPECT_TRUE(json.find("passed_over")->items()->empty());
     EXPECT_GT(json.find("rules")->items()->size(), 1U);
     EXPECT_GT(*json.find("copied")->integer(), *json.find("printed")->integer());
+}
+
+TEST_F(Programs, ExplainSaysWhyNotFromAnExpert) {
+    // No expert's products have more columns of v than 256.
+    const std::vector<std::string> words = {"explain", "causal", "--head-dim", "264", "--expert", "prefill_sm80"};
+    const Ran people = run(words);
+    EXPECT_TRUE(holds(people.out, "  not from expert prefill_sm80: ")) << people.out;
+    EXPECT_TRUE(holds(people.out, "  the generic kernel: ")) << people.out;
+    auto with_json = words;
+    with_json.emplace_back("--json");
+    const auto json = run(with_json).json();
+    ASSERT_EQ(json.find("passed_over")->items()->size(), 1U);
+    const auto& one = json.find("passed_over")->items()->front();
+    EXPECT_EQ(*one.find("expert")->string(), "prefill_sm80");
+    EXPECT_EQ(*one.find("reason")->string(), *json.find("generic_because")->string());
+    EXPECT_EQ(run({"explain", "causal", "--expert", "prefill_sm70"}).status, 2);
 }
 
 TEST_F(Programs, ExplainSaysWhyTheGenericKernelServes) {

@@ -8,6 +8,7 @@ namespace {
 
 using namespace cubridge::ir;
 
+constexpr char kPortable[] = "prefill_sm80";
 constexpr char kText[] = R"(
 import torch
 def attention(q, k, v, prefix: int, doc):
@@ -39,7 +40,7 @@ Request request_of(int k = 0) {
 
 /// All of a candidate that anybody sees.
 std::string all_of(const Specification& s, const Request& r) {
-    const auto candidate = Candidate::transfer(s, r);
+    const auto candidate = Candidate::transfer(s, r, kPortable);
     if (!candidate) return candidate.error().message;
     const auto run = candidate->execute(s);
     const auto lowered = candidate->lower(s, r);
@@ -68,7 +69,7 @@ TEST(Candidate, ManyThreadsShareASpecification) {
 TEST(Candidate, ManyThreadsShareACandidate) {
     const auto s = parsed();
     ASSERT_NE(s, nullptr);
-    const auto candidate = Candidate::transfer(*s, request_of());
+    const auto candidate = Candidate::transfer(*s, request_of(), kPortable);
     ASSERT_TRUE(candidate) << candidate.error().message;
     std::vector<std::thread> threads;
     std::vector<std::string> records(6);
@@ -100,14 +101,14 @@ TEST(Candidate, TailsAreExecutedAgainstTheSquareText) {
         ASSERT_EQ(r.rows, Request::Rows::Tail);
         for (const auto lse : {Request::Lse::None, Request::Lse::Natural}) {
             r.lse = lse;
-            const auto candidate = Candidate::transfer(*s, r);
+            const auto candidate = Candidate::transfer(*s, r, kPortable);
             ASSERT_TRUE(candidate) << candidate.error().message;
             const auto run = candidate->execute(*s);
             EXPECT_TRUE(run.passed) << run.record;
             EXPECT_GT(run.runs, 10);
             // As if the rows were as written it is another function: the reference tells them apart.
             r.rows = Request::Rows::AsWritten;
-            const auto literal = Candidate::transfer(*s, r);
+            const auto literal = Candidate::transfer(*s, r, kPortable);
             ASSERT_TRUE(literal) << literal.error().message;
             EXPECT_NE(literal->program(), candidate->program());
             r.rows = Request::Rows::Tail;
@@ -118,7 +119,7 @@ TEST(Candidate, TailsAreExecutedAgainstTheSquareText) {
 TEST(Candidate, ThePlanIsThatOfTheLoweredKernel) {
     const auto s = parsed();
     ASSERT_NE(s, nullptr);
-    const auto candidate = Candidate::transfer(*s, request_of());
+    const auto candidate = Candidate::transfer(*s, request_of(), kPortable);
     ASSERT_TRUE(candidate);
     const auto lowered = candidate->lower(*s, request_of());
     const auto plan = candidate->plan(*s, request_of());
@@ -137,7 +138,7 @@ TEST(Candidate, SaysWhatNoExpertHas) {
     const auto refused = [&](auto change) {
         Request r = request_of();
         change(r);
-        const auto candidate = Candidate::transfer(*s, r);
+        const auto candidate = Candidate::transfer(*s, r, kPortable);
         return candidate ? std::string() : candidate.error().message;
     };
     EXPECT_EQ(refused([](Request&) {}), "");
@@ -148,6 +149,37 @@ TEST(Candidate, SaysWhatNoExpertHas) {
     EXPECT_NE(refused([](Request& r) { r.layout = Request::Layout::Paged, r.page_size = 16; }), "");
     EXPECT_NE(refused([](Request& r) { r.head_dim = r.head_dim_v = 60; }), "");
     EXPECT_NE(refused([](Request& r) { r.head_dim = r.head_dim_v = 264; }), "");
+}
+
+TEST(Candidate, ExpertsAreThoseOfTheArchitectureItsOwnFirst) {
+    const auto s = parsed();
+    ASSERT_NE(s, nullptr);
+    const auto of = [&](const char* arch) {
+        Request r = request_of();
+        r.arch = arch;
+        const auto experts = Candidate::experts(*s, r);
+        std::string out;
+        if (!experts) return experts.error().message;
+        for (const auto& e : *experts) out += e + " ";
+        return out;
+    };
+    const std::string portable = std::string(kPortable) + " ";
+    EXPECT_EQ(of("sm_80"), portable);
+    EXPECT_EQ(of("sm_89"), portable);
+    EXPECT_EQ(of("sm_90"), portable) << "products of warpgroups are code of sm_90a alone";
+    EXPECT_EQ(of("sm_100a"), portable);
+    EXPECT_TRUE(of("sm_90a").ends_with(portable)) << of("sm_90a");
+    EXPECT_EQ(of("sm_75"), "no expert is for sm_75");
+
+    Request r = request_of();
+    r.arch = "sm_75";
+    const auto refused = Candidate::transfer(*s, r, kPortable);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "the expert is for sm_80, not for sm_75");
+    EXPECT_EQ(Candidate::transfer(*s, request_of(), "prefill_sm70").error().kind, "name");
+    r = request_of();
+    r.o_dtype = DType::F32; // no expert has it: no expert is named
+    EXPECT_EQ(Candidate::experts(*s, r).error().message, Candidate::transfer(*s, r, kPortable).error().message);
 }
 
 } // namespace

@@ -42,7 +42,8 @@ inline std::shared_ptr<const ir::Specification> parsed(const std::string& text,
     return *result;
 }
 
-inline ir::Request request_for(const char* arch = "sm_90a") {
+/// For an architecture that has portable experts only, so that stages are those of one.
+inline ir::Request request_for(const char* arch = "sm_80") {
     ir::Request r;
     r.head_dim = r.head_dim_v = 64;
     r.arch = arch;
@@ -50,7 +51,7 @@ inline ir::Request request_for(const char* arch = "sm_90a") {
 }
 
 /// One that rules refuse: no expert computes in float32.
-inline ir::Request generic_request(const char* arch = "sm_90a") {
+inline ir::Request generic_request(const char* arch = "sm_80") {
     ir::Request r = request_for(arch);
     r.q_dtype = r.kv_dtype = r.o_dtype = ir::DType::F32;
     return r;
@@ -95,8 +96,9 @@ public:
     Outcome<CompileResult> compile(const CompileJob& job) override {
         ++compiles;
         std::this_thread::sleep_for(pause);
-        if (fails || (fails_on_rules && job.name == "attention.cu"))
-            return Fault{"compile", "the source does not compile", "", 0, "kernel.cu(1): error"};
+        const bool by_rules = job.name == "attention.cu";
+        if (fails || (by_rules && (fails_on_rules || fails_next-- > 0)))
+            return Fault{kind, "the source does not compile", "", 0, "kernel.cu(1): error"};
         CompileResult result;
         Elf64_Ehdr header{}; // and one empty section: the least that is whole
         std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -126,7 +128,9 @@ public:
     std::atomic<int> compiles{0};
     std::chrono::milliseconds pause{0};
     bool fails = false;
-    bool fails_on_rules = false; ///< an expert's kernel does not compile, whatever rules made of it
+    std::string kind = "compile";   ///< of those faults
+    std::atomic<int> fails_next{0}; ///< so many experts' kernels to come do not compile
+    bool fails_on_rules = false;    ///< an expert's kernel does not compile, whatever rules made of it
     int spills = 0;
 };
 

@@ -17,9 +17,15 @@ const std::string& candidate_version();
 /// A program that rules made. Immutable; shared; any thread.
 class Candidate {
 public:
-    /// Errors: kind "no_rule" names what no rule handles; "unsupported" what of the request no expert has.
+    /// The experts for the request's architecture, in the order in which they are to be tried: one for this
+    /// architecture alone before portable ones. Errors: what no expert would change: "no_rule" for a text that is no
+    /// attention, "unsupported" for what of the request no expert has.
+    static Result<std::vector<std::string>> experts(const Specification& specification, const Request& request);
+    /// From one of them. Errors: those of experts(); "no_rule" names what no rule handles; "unsupported" where the
+    /// expert is for another architecture, "name" where there is none of that name.
     /// Any thread: nothing is built in the specification's own pool of expressions.
-    static Result<Candidate> transfer(const Specification& specification, const Request& request);
+    static Result<Candidate> transfer(const Specification& specification, const Request& request,
+                                      const std::string& expert);
 
     const std::string& expert() const;             ///< "prefill_sm80"
     const std::string& expert_program() const;     ///< CuIR
@@ -38,6 +44,9 @@ public:
         GenericKernel kernel; ///< CUDA and plan
         int copied = 0, printed = 0;
         std::string difference; ///< of the two programs
+        /// Kernels with roles of warpgroups: their registers are given out by hand and their products run beside other
+        /// work. A compiler that spills or serialises made them another kernel.
+        std::vector<std::string> warpgroups;
     };
     /// CUDA of the program, read back and counted. Errors: "no_rule", "margin".
     Result<Lowered> lower(const Specification& specification, const Request& request) const;

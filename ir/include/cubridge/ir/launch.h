@@ -5,6 +5,7 @@
 #pragma once
 #include "cubridge/ir/dtype.h"
 #include "cubridge/ir/error.h"
+#include "cubridge/ir/kernel_abi.h"
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -89,12 +90,23 @@ struct Entry {
     bool operator==(const Entry&) const = default;
 };
 
+/// A tensor map that the launch encodes into the argument block: copies of `rows` rows of 64 columns.
+struct Map {
+    enum class Tensor : std::uint8_t { Q, K, V, O } tensor = Tensor::Q; ///< its number is the map's in the block
+    int rows = 0;                                                       ///< 1 to 256
+    bool operator==(const Map&) const = default;
+};
+const char* name(Map::Tensor t); ///< "q", as texts spell it
+
 inline constexpr std::size_t kMaxEntries = 8;
+inline constexpr int kTicketBytes = 256; ///< of the workspace, at its end, where a plan has a ticket
 
 struct Plan {
-    int abi = 1;                ///< of the argument block that the kernel reads (docs/kernel-abi.md)
-    std::vector<Entry> entries; ///< one to kMaxEntries, launched in order on one stream
-    Code workspace;             ///< bytes
+    int abi = ir::abi::kKernelAbi; ///< of the argument block that the kernel reads (docs/kernel-abi.md)
+    std::vector<Entry> entries;    ///< one to kMaxEntries, launched in order on one stream
+    Code workspace;                ///< bytes, those of the ticket among them
+    std::vector<Map> maps;         ///< at most one a tensor
+    bool ticket = false;           ///< two ints at the workspace's end that the launch sets to 0
     std::vector<Operand> operands;
     std::vector<Condition> conditions;
     bool writes_lse = false;

@@ -19,6 +19,7 @@ std::span<const ExpertText> built_in_experts();
 Result<std::string> lift_program(std::string_view cuda);
 
 struct LoweredProgram {
+    std::string expert;
     std::string cuda; ///< in margin form; the argument block's definition goes before it
     int copied = 0;   ///< regions taken byte for byte from the expert
     struct Printed {

@@ -13,7 +13,7 @@ struct Stage {
     std::string name; ///< "parse", "lookup", "match", "generic", "compile", "verify", "store", ...
     double ms = 0;
     Verdict verdict = Verdict::Ok;
-    std::string reason; ///< why skipped or failed; empty when ok
+    std::string reason; ///< why skipped or failed, the expert's name first where it is one's; empty when ok
 };
 
 /// One adaptation, as the command line, the logs and the page print it.
@@ -49,6 +49,9 @@ struct AdaptOptions {
     /// A generic kernel that was made without the rules of this library is no answer, even where nothing can be
     /// compiled.
     bool renew = false;
+    /// Only these experts, in this order; empty: all for the architecture, the best first. Where one is named, nothing
+    /// is looked up and nothing kept: the store is for what would be made without.
+    std::vector<std::string> experts;
     /// Prints the kernel; empty: ir::generic_kernel. Replaced where a kernel of one's own is to pass the pipeline.
     std::function<ir::Result<ir::GenericKernel>(const ir::Specification&, const ir::Request&)> printer;
 };

@@ -7,6 +7,7 @@
 #include "cubridge/runtime/compiler.h"
 #include "cubridge/runtime/driver.h"
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct CheckOptions {
     int threads = 0;        ///< for references and compiles; 0: as many as there are cores
     /// Sizes that were given; 0: whatever the text allows. As in complete().
     int heads_q = 0, heads_kv = 0;
+    std::string expert; ///< only this one, or the generic kernel; empty: all that there are for the GPU
 
     /// The GPU to run on; null: the scalarised text is compared with the text, and nothing is launched.
     std::shared_ptr<Driver> driver;
@@ -41,6 +43,8 @@ struct CheckReport {
     int against_f64 = 0;                      ///< compared with the float64 build of the kernel
     int kernels = 0;                          ///< compiled, with float64 builds and baselines
     int by_rules = 0;                         ///< of the kernels under test, made from an expert
+    std::map<std::string, int> experts;       ///< of those, how many from which
+    std::vector<std::string> passed_over;     ///< why not from an expert that comes before, each reason once
     int generic = 0;                          ///< of the kernels under test, printed from the text
     std::vector<std::string> generic_because; ///< each reason once
     /// Largest error over the baseline's; at most 2 passes. The baseline of a kernel made from an expert is

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace cubridge::runtime {
@@ -39,6 +40,9 @@ struct CompileResult {
     std::vector<std::byte> cubin; ///< never empty. The same for the same job and compiler, byte for byte
     std::string log;              ///< warnings, only lines about the source; often empty
     std::vector<CompiledEntry> entries;
+    /// What ptxas says of asynchronous products and of registers that are given out by hand: serialised, with waits put
+    /// in, ignored. One line each; empty where all is as the source says.
+    std::vector<std::string> remarks;
     double milliseconds = 0;
     std::string compiler; ///< identity()
 };

@@ -107,7 +107,8 @@ public:
     }
 
     /// Launches every entry as the plan says, with poison in the workspace. `args.workspace` is ours.
-    void run(int k, abi::cb_args args, const launch::Sizes& sizes) {
+    void run(int k, const abi::cb_args& given, const launch::Sizes& sizes) {
+        abi::cb_args args = given;
         const launch::Plan& plan = kernel(k).plan;
         const auto bytes = plan.workspace.evaluate(sizes);
         ASSERT_TRUE(bytes.has_value()) << plan.workspace.text();

@@ -29,9 +29,11 @@ TEST(KernelAbi, TextAndStructAgree) {
     FIELD(cb_args, max_kv), FIELD(cb_args, total_q), FIELD(cb_args, flags), FIELD(cb_args, cu_seqlens_q);
     FIELD(cb_args, cu_seqlens_k), FIELD(cb_args, seq_lens_k), FIELD(cb_args, first_k), FIELD(cb_args, page_table);
     FIELD(cb_args, page_begin), FIELD(cb_args, page_stride), FIELD(cb_args, workspace);
+    FIELD(cb_args, ticket), FIELD(cb_args, map_rows), FIELD(cb_args, map_heads), FIELD(cb_args, map);
 #undef FIELD
     checks += "static_assert(sizeof(cb_args) == " + std::to_string(sizeof(cb_args)) + ", \"size\");\n";
     checks += "static_assert(sizeof(cb_operand) == " + std::to_string(sizeof(cb_operand)) + ", \"size\");\n";
+    checks += "static_assert(alignof(cb_args) == " + std::to_string(alignof(cb_args)) + ", \"alignment\");\n";
     const auto path = std::filesystem::path(::testing::TempDir()) / "cubridge_kernel_abi_text.cpp";
     std::ofstream(path) << kernel_abi_text() << checks;
     const char* compiler = std::getenv("CXX") != nullptr ? std::getenv("CXX") : "c++";

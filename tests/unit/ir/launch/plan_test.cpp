@@ -42,6 +42,8 @@ Plan example() {
     c.text = "Sk >= 3\nand a \\n";
     p.conditions = {c};
     p.writes_lse = true;
+    p.ticket = true;
+    p.maps = {{Map::Tensor::Q, 64}, {Map::Tensor::K, 128}, {Map::Tensor::V, 256}, {Map::Tensor::O, 1}};
     return p;
 }
 
@@ -61,6 +63,24 @@ TEST(LaunchPlan, EveryTruncationAndEveryForeignLineIsAnError) {
         std::string spoilt = text;
         spoilt.insert(at, "surprise 1\n");
         EXPECT_FALSE(Plan::parse(spoilt)) << at;
+    }
+}
+
+TEST(LaunchPlan, MapsAndTicketAreLinesOnlyWhereTheyAre) {
+    Plan p = example();
+    const auto with = p.text();
+    EXPECT_NE(with.find("\nticket\nmap q 64\nmap k 128\nmap v 256\nmap o 1\nentry "), std::string::npos) << with;
+    p.ticket = false;
+    p.maps.clear();
+    const auto without = p.text();
+    EXPECT_EQ(without.find("ticket"), std::string::npos);
+    EXPECT_EQ(without.find("map"), std::string::npos);
+    EXPECT_EQ(*Plan::parse(without), p);
+    for (const char* wrong :
+         {"map q 0", "map q 257", "map lse 8", "map q", "map q 64\nmap q 64", "ticket 2", "ticket"}) {
+        std::string spoilt = with;
+        spoilt.replace(spoilt.find("map q 64"), 8, wrong);
+        EXPECT_FALSE(Plan::parse(spoilt)) << wrong;
     }
 }
 

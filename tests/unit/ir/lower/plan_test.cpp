@@ -8,7 +8,7 @@ using namespace cubridge::ir;
 
 launch::Plan plan_of(const std::string& heads, const std::string& heads_of_v = "Hk") {
     lower::Shape shape;
-    shape.grids.push_back({"attention", {"B", heads, "cdiv(Sq, 128)"}, false, 128, 65536});
+    shape.grids.push_back({"attention", {"B", heads, "cdiv(Sq, 128)"}, false, 128, 65536, {}, false});
     shape.storage.emplace_back("T", std::vector<std::string>{"B", "Hq", "maximum(Sq, Sk)"});
     shape.storage_types.push_back(DType::F32);
     const auto program =
@@ -30,6 +30,36 @@ TEST(LowerPlanTest, HeadsOfAnotherNumberDemandAllOfThem) {
     EXPECT_EQ(plan_of("Hq", "_").conditions.size(), 1u);
     EXPECT_TRUE(plan_of("(Hq * 4)").conditions.empty()) << "classes of each head";
     EXPECT_EQ(plan_of("(Hq * Hk)").conditions.size(), 1u);
+}
+
+TEST(LowerPlanTest, KernelsShareMapsAndTheTicket) {
+    using launch::Map;
+    const auto program = cuir::read("@kernel(arch=\"sm_80\", expert=\"e\", ctas=\"items\")\ndef attention(\n"
+                                    "    V: elem[B, Hk, Sk, Dv],\n    *, Dv=128, elem=bf16):\n    R = Dv\n");
+    ASSERT_TRUE(program) << program.error().message;
+    lower::Shape shape;
+    shape.grids.push_back({"first", {"B"}, false, 384, 1024, {{Map::Tensor::Q, 64}, {Map::Tensor::K, 128}}, true});
+    shape.grids.push_back({"second", {"B"}, false, 384, 1024, {{Map::Tensor::K, 128}, {Map::Tensor::O, 64}}, true});
+    shape.storage.emplace_back("T", std::vector<std::string>{"B"});
+    shape.storage_types.push_back(DType::F32);
+    launch::Plan plan;
+    ASSERT_FALSE(lower::fill_plan(plan, shape, *program));
+    const std::vector<Map> maps = {{Map::Tensor::Q, 64}, {Map::Tensor::K, 128}, {Map::Tensor::O, 64}};
+    EXPECT_EQ(plan.maps, maps);
+    EXPECT_TRUE(plan.ticket);
+    launch::Sizes sizes;
+    sizes[launch::Size::Requests] = 65;
+    EXPECT_EQ(plan.workspace.evaluate(sizes), 512 + launch::kTicketBytes);
+    ASSERT_FALSE(lower::fill_plan(plan, shape, *program)) << "nothing is left of the time before";
+    EXPECT_EQ(plan.maps, maps);
+
+    shape.grids[1].maps[0].rows = 64;
+    EXPECT_TRUE(lower::fill_plan(plan, shape, *program));
+    shape.grids.pop_back();
+    shape.grids[0].ticket = false;
+    ASSERT_FALSE(lower::fill_plan(plan, shape, *program));
+    EXPECT_FALSE(plan.ticket);
+    EXPECT_EQ(plan.workspace.evaluate(sizes), 512);
 }
 
 TEST(LowerPlanTest, OperandsInPlaceOfKAreAligned) {

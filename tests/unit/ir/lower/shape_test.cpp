@@ -1,4 +1,5 @@
 // What a launch needs. SPDX-License-Identifier: Apache-2.0
+#include "ir/lower/agents.h"
 #include "tests/unit/ir/lower/expert.h"
 #include <gtest/gtest.h>
 
@@ -37,6 +38,55 @@ TEST(ShapeTest, OfWorkspaceAndMaps) {
     EXPECT_EQ(s->storage[0].first, "T");
     EXPECT_EQ(s->storage[0].second, (std::vector<std::string>{"B", "cdiv(Sk, 64)"}));
     EXPECT_EQ(s->storage_types[0], DType::I32);
+}
+
+std::string hopper() {
+    return test::read_file("tests/corpus/cuir/prefill_sm90.py");
+}
+
+TEST(ShapeTest, OfRolesOfWarpgroups) {
+    using launch::Map;
+    const auto p = cuir::read(hopper());
+    ASSERT_TRUE(p) << p.error().message;
+    const auto s = shape_of(*p);
+    ASSERT_TRUE(s) << s.error().message;
+    ASSERT_EQ(s->grids.size(), 1u);
+    const auto& g = s->grids[0];
+    EXPECT_EQ(g.items, (std::vector<std::string>{"B", "Hq", "cdiv(Sq, 128)"})); // the ticket is none
+    EXPECT_TRUE(g.per_sm && g.ticket);
+    EXPECT_EQ(g.threads, 128 + 2 * 128); // two roles of a warp share a warpgroup
+    const std::vector<Map> maps = {
+        {Map::Tensor::Q, 64}, {Map::Tensor::K, 128}, {Map::Tensor::V, 128}, {Map::Tensor::O, 64}};
+    EXPECT_EQ(g.maps, maps);
+    // Qs, Ks, Vs; 2 + 2 + 4 + 4 * 2 barriers and 2 for each of 4 entries, 8 bytes each, to a whole line; the entries.
+    EXPECT_EQ(g.shared_bytes, 2 * (2 * 2 * 64 * 128 + 2 * 128 * 128 + 2 * 128 * 128) + 256 + 4 * 512);
+    // Panels of 64 columns, wherever they end.
+    const auto odd = shape_of(*cuir::read(test::edited(hopper(), ", Dv=128", ", Dv=72")));
+    ASSERT_TRUE(odd) << odd.error().message;
+    EXPECT_EQ(odd->grids[0].shared_bytes, g.shared_bytes);
+    const auto narrow = shape_of(*cuir::read(test::edited(hopper(), "BN=128", "BN=104")));
+    ASSERT_TRUE(narrow) << narrow.error().message;
+    EXPECT_EQ(narrow->grids[0].maps[1].rows, 104);
+    EXPECT_EQ(narrow->grids[0].maps[3].rows, 64);
+    EXPECT_TRUE(has_warpgroups(p->kernels[0]));
+    EXPECT_FALSE(has_warpgroups(lift(test::expert_text())->kernels[0]));
+    EXPECT_TRUE(shape_of(*lift(test::expert_text()))->grids[0].maps.empty());
+}
+
+TEST(ShapeTest, WhatNoTensorMapHasIsRefused) {
+    const auto refused = [](const std::string& from, const std::string& to) {
+        const auto p = cuir::read(test::edited(hopper(), from, to));
+        if (!p) return p.error().message;
+        const auto s = shape_of(*p);
+        return s ? std::string("accepted") : s.error().message;
+    };
+    EXPECT_NE(refused("copy_async(V[b, h // G,", "copy_async(x0[b, h // G,").find("no tensor map of `x0`"),
+              std::string::npos);
+    EXPECT_NE(refused("BN=128", "BN=264").find("more rows than one copy has"), std::string::npos);
+    EXPECT_NE(
+        refused("copy_async(V[b, h // G,", "copy_async(Q[b, h // G,").find("`Q` is copied into cells of two sizes"),
+        std::string::npos);
+    EXPECT_NE(refused("n=QB * WG", "n=Sk").find("a number of barriers is a positive constant"), std::string::npos);
 }
 
 TEST(ShapeTest, WhatHasNoShapeIsRefused) {

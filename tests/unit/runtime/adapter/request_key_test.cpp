@@ -34,7 +34,7 @@ TEST(RequestKey, ChangesWithEveryField) {
         [](ir::Request& r) { r.alignment = 4; },
         [](ir::Request& r) { r.flags = 1; },
         [](ir::Request& r) { r.arch = "sm_90"; },
-        [](ir::Request& r) { r.arch = "sm_80"; },
+        [](ir::Request& r) { r.arch = "sm_90a"; },
     };
     std::set<cache::Digest> keys;
     for (const auto change : changes) {

@@ -129,6 +129,57 @@ TEST_F(Rules, CudaThatDoesNotCompile) {
     EXPECT_EQ(again.artifact->id, report.artifact->id);
 }
 
+TEST_F(Rules, ExpertsAreTriedInTurn) {
+    options.experts = {"prefill_none", "prefill_sm80", "prefill_sm80"};
+    compiler->fails_next = 1;
+    const auto report = adapt(spec, request_for(), options);
+    EXPECT_EQ(stages_of(report),
+              "lookup? transfer? transfer execute lower compile! transfer execute lower compile verify? store? ");
+    EXPECT_EQ(report.stages[1].reason, "prefill_none: there is no expert `prefill_none`");
+    EXPECT_EQ(stage(report, "compile").reason, "prefill_sm80: the source does not compile");
+    EXPECT_TRUE(warns(report, "prefill_sm80: the source does not compile"));
+    EXPECT_EQ(report.status, Report::Status::Ready);
+    EXPECT_FALSE(report.error);
+    EXPECT_EQ(report.reasons, 0u);
+    EXPECT_EQ(report.artifact->build.expert, "prefill_sm80");
+    EXPECT_EQ(report.artifact->verification.level, Verified::Executor);
+
+    compiler->fails_next = 2;
+    const auto generic = adapt(spec, request_for(), options);
+    EXPECT_EQ(stages_of(generic), "lookup? transfer? transfer execute lower compile! transfer execute lower compile! "
+                                  "generic compile verify? store? ");
+    is_generic(generic);
+}
+
+/// A text that the compiler is not given is no end either; a compiler that has not the architecture is.
+TEST_F(Rules, OnlyFaultsOfTheTextAreTheExperts) {
+    options.experts = {"prefill_sm80", "prefill_sm80"};
+    for (const char* kind : {"gate", "empty", "arch", "deadline"}) {
+        SCOPED_TRACE(kind);
+        compiler->kind = kind;
+        compiler->fails_next = 1;
+        const auto report = adapt(spec, request_for(), options);
+        const bool goes_on = kind == std::string("gate") || kind == std::string("empty");
+        EXPECT_EQ(report.artifact.has_value(), goes_on);
+        EXPECT_EQ(report.error.has_value(), !goes_on);
+        EXPECT_EQ(stage(report, "compile").verdict, Stage::Verdict::Failed);
+        compiler->fails_next = 0;
+    }
+}
+
+/// What an expert that somebody named gave is not what would be made without.
+TEST_F(Rules, ANamedExpertLeavesTheStoreAlone) {
+    const auto made = adapt(spec, request_for(), options);
+    options.experts = {"prefill_sm80"};
+    const auto named = adapt(spec, request_for(), options);
+    EXPECT_EQ(named.tier, "made");
+    EXPECT_EQ(compiler->compiles, 2);
+    EXPECT_EQ(stage(named, "store").reason, "an expert is named");
+    options.experts.clear();
+    EXPECT_EQ(adapt(spec, request_for(), options).artifact->id, made.artifact->id);
+    EXPECT_EQ(compiler->compiles, 2);
+}
+
 TEST_F(Rules, APrinterOfOnesOwnIsNotOverruled) {
     options.printer = [](const ir::Specification& s, const ir::Request& r) { return ir::generic_kernel(s, r); };
     const auto report = adapt(spec, request_for(), options);

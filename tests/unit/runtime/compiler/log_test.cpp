@@ -84,5 +84,27 @@ TEST(Log, ReadsTheReportOfEachEntry) {
     EXPECT_EQ(entries[1].shared, 0);
 }
 
+TEST(Log, RemarksOnWarpgroupsOnceEach) {
+    const std::string wait =
+        "ptxas info    : (C7517) warpgroup.wait is injected in around line 53 by compiler to allow "
+        "use of registers defined by GMMA in function 'attention'\n";
+    const auto remarks = remarks_of(
+        wait + wait +
+        "ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+        "insufficient register resources for the wgmma pipeline in the function 'attention'\n"
+        "ptxas info    : setmaxnreg ignored to maintain minimum requirement\n"
+        "ptxas info    : Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
+        "ptxas info    : (C7001) something else\n"
+        "ptxas info    : (C75) no number\n"
+        "kernel.cu(1): warning: wgmma serialized, (C7510), in a comment\n"
+        "ptxas info    : Compiling entry function 'wgmma' for 'sm_90a'\n"
+        "ptxas info    : Used 168 registers, used 16 barriers\n");
+    ASSERT_EQ(remarks.size(), 4u);
+    EXPECT_EQ(remarks[0], "(C7517) warpgroup.wait is injected in around line 53 by compiler to allow use of registers "
+                          "defined by GMMA in function 'attention'");
+    EXPECT_EQ(remarks[1].rfind("(C7511)", 0), 0u);
+    EXPECT_EQ(remarks[2].rfind("setmaxnreg ignored", 0), 0u);
+}
+
 } // namespace
 } // namespace cubridge::runtime

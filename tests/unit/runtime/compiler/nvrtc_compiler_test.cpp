@@ -35,6 +35,29 @@ TEST_F(WithNvrtc, NamesItsBuild) {
     EXPECT_NE(compiler->location().find("libnvrtc"), std::string::npos);
 }
 
+/// Registers of a product are used while it runs: the compiler puts a wait in, and says so.
+TEST_F(WithNvrtc, SaysWhatBecameOfWarpgroups) {
+    CompileJob job;
+    job.arch = "sm_90a";
+    job.source = R"(extern "C" __global__ void __launch_bounds__(128, 1) f(float* x, unsigned long long a) {
+    float d[4] = {x[0], x[1], x[2], x[3]};
+    asm volatile("wgmma.fence.sync.aligned;");
+    asm volatile("{ wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %4, 1, 1, 1, 0, 0; }"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a));
+    asm volatile("wgmma.commit_group.sync.aligned;");
+    @
+    x[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+})";
+    for (const bool waits : {true, false}) {
+        auto one = job;
+        one.source.replace(one.source.find('@'), 1, waits ? "asm volatile(\"wgmma.wait_group.sync.aligned 0;\");" : "");
+        const auto result = compiler->compile(one);
+        ASSERT_TRUE(result) << result.fault().text();
+        EXPECT_EQ(result->remarks.empty(), waits);
+        for (const auto& r : result->remarks) EXPECT_EQ(r.rfind("(C75", 0), 0u) << r;
+    }
+}
+
 TEST_F(WithNvrtc, LeavesTheStackLimitAlone) {
     rlimit before{}, during{};
     getrlimit(RLIMIT_STACK, &before);

@@ -1,0 +1,66 @@
+// A driver without a GPU: a library with libcuda's symbols that says yes, and of what a launch enqueues keeps a log in
+// text. Tests find the functions fake_* by name. SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <cuda.h>
+#include <string>
+
+namespace {
+
+std::string log_text;
+int encodes = 0;
+CUresult encoding = CUDA_SUCCESS;
+unsigned char block[3200]; // docs/kernel-abi.md
+
+} // namespace
+
+extern "C" {
+
+const char* fake_log() {
+    return log_text.c_str();
+}
+int fake_encodes() {
+    return encodes;
+}
+const void* fake_block() {
+    return block;
+}
+void fake_reset(int answer_of_encoding) {
+    log_text.clear();
+    encodes = 0;
+    encoding = static_cast<CUresult>(answer_of_encoding);
+    std::memset(block, 0, sizeof block);
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? 9
+             : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
+             : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 232448
+                                                                                  : 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType, cuuint32_t rank, void* address,
+                                const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
+                                const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                CUtensorMapFloatOOBfill) {
+    ++encodes;
+    if (encoding != CUDA_SUCCESS || rank != 5) return encoding;
+    map->opaque[0] = reinterpret_cast<cuuint64_t>(address);
+    for (unsigned d = 0; d < 5; ++d) map->opaque[1 + d] = dims[d];
+    for (unsigned d = 0; d < 4; ++d) map->opaque[6 + d] = strides[d];
+    map->opaque[10] = box[1];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t words, CUstream) {
+    log_text += "set " + std::to_string(at) + " " + std::to_string(value) + " " + std::to_string(words) + "\n";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                        unsigned shared, CUstream, void** parameters, void**) {
+    log_text += "launch " + std::to_string(x) + " " + std::to_string(threads) + " " + std::to_string(shared) + "\n";
+    std::memcpy(block, parameters[0], sizeof block);
+    return CUDA_SUCCESS;
+}
+}
