@@ -149,9 +149,9 @@ void add(std::vector<launch::Map>& maps, const launch::Map& map) {
     const auto it = std::find_if(maps.begin(), maps.end(), [&](const auto& m) { return m.tensor == map.tensor; });
     if (it == maps.end())
         maps.push_back(map);
-    else if (it->rows != map.rows)
-        fail("no_rule",
-             std::string("two kernels of the launch copy ") + launch::name(map.tensor) + " by other numbers of rows");
+    else if (*it != map)
+        fail("no_rule", std::string("two kernels of the launch copy ") + launch::name(map.tensor) +
+                            " by other numbers or steps of rows");
 }
 
 } // namespace

@@ -94,6 +94,7 @@ struct Entry {
 struct Map {
     enum class Tensor : std::uint8_t { Q, K, V, O } tensor = Tensor::Q; ///< its number is the map's in the block
     int rows = 0;                                                       ///< 1 to 256
+    int step = 1; ///< of the tensor's rows, the map's are every step-th: 1 to 1024
     bool operator==(const Map&) const = default;
 };
 const char* name(Map::Tensor t); ///< "q", as texts spell it
