@@ -212,13 +212,11 @@ template <class T, int M, int H, int C, int N> FN void gemm_async(float (&x)[N],
     gemm_commit();
 }
 // The waits name what becomes readable, so that no use of it moves above them.
-template <int PENDING, int N> FN void wait_gemm(float (&x)[N]) {
+template <int N> FN void readable(float (&x)[N]) { UNROLL for (int e = 0; e < N; ++e) asm volatile("" : "+f"(x[e])::"memory"); }
+template <class T, int M> FN void readable(Fragment<T> (&A)[M]) { UNROLL for (int k = 0; k < M; ++k) asm volatile("" : "+r"(A[k].bits)::"memory"); }
+template <int PENDING, class... X> FN void wait_gemm(X&... x) {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-    UNROLL for (int e = 0; e < N; ++e) asm volatile("" : "+f"(x[e])::"memory");
-}
-template <int PENDING, int N, class T, int M> FN void wait_gemm(float (&x)[N], Fragment<T> (&A)[M]) {
-    wait_gemm<PENDING>(x);
-    UNROLL for (int k = 0; k < M; ++k) asm volatile("" : "+r"(A[k].bits)::"memory");
+    (readable(x), ...);
 }
 // The same product by each warp alone, for its 16 rows (mma.sync has the accumulators of wgmma): small rather than fast.
 template <class T, int H, int C, int W, int N> FN void gemm(float (&x)[N], const Cell<T, H, C>& A, const Transposed<T, W, C>& B) {

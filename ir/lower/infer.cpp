@@ -146,9 +146,9 @@ private:
         if (f == "named_barrier" || f == "barrier" || f == "channel") {
             Type t;
             t.form = f == "channel" ? Form::Channel : f == "barrier" ? Form::Phases : Form::Barrier;
-            t.columns = value.items.size() > 1 ? syntax::print(*value.items[1]) : "";
+            if (t.form == Form::Barrier && value.items.size() > 1) t.columns = syntax::print(*value.items[1]);
             for (const auto& k : value.keywords)
-                if (k.name == "n") t.extents.push_back(syntax::print(*k.value));
+                if (k.name == "n") t.extents = {"n"}; // how many is the declaration's affair alone
             return t;
         }
         const Def* d = scope.find_def(f);

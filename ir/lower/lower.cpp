@@ -2,6 +2,7 @@
 #include "ir/lower/lower.h"
 #include "ir/lower/align.h"
 #include "ir/lower/difference.h"
+#include "ir/lower/helpers.h"
 #include "ir/lower/literal.h"
 #include "ir/lower/lowering.h"
 #include "ir/lower/rules.h"
@@ -48,7 +49,7 @@ class Lowering {
 public:
     Lowering(const Expert& expert, const Program& target, bool tolerant)
         : expert_(expert), target_(target), tolerant_(tolerant), facts_(analyse(target)),
-          alignment_(expert.analysis, facts_) {
+          alignment_(expert.analysis, facts_), helpers_(words_of(expert.margin.preamble)) {
         out_.preamble = expert.margin.preamble;
         for (const auto& k : expert.program.kernels) remember(k.body);
     }
@@ -96,6 +97,8 @@ private:
     }
 
     void printed(const Statement& s, int depth, const Region& r) {
+        if (const auto helper = missing_helper(r.lines, helpers_); !helper.empty())
+            located(s, [&] { fail("no_rule", "the expert has no `" + helper + "`, which this needs"); });
         printed(s, depth, r.rule, indented(r.lines, 0, indent_of(depth)));
     }
 
@@ -255,6 +258,7 @@ private:
     const bool tolerant_;
     const Analysis facts_;
     Alignment alignment_;
+    const std::set<std::string, std::less<>> helpers_;
     std::map<std::string, const Statement*> elsewhere_;
     const std::vector<Statement> none_;
     Margin out_;

@@ -122,7 +122,8 @@ std::string at_barrier(const Node& call, const Facts& f, const Expressions& x) {
     const Node& at = *call.items.at(1);
     const Form form = x.type(at).form;
     if (form == Form::Phases && name == "arrive") return "arrive(" + barrier(at, form, f, x) + ");";
-    if (form != Form::Barrier) fail("no_rule", name + "() is for a barrier", call.span);
+    if (form != Form::Barrier)
+        fail("no_rule", name + "() is for a " + (name == "sync" ? "named " : "") + "barrier", call.span);
     if (has_warpgroups(*f.kernel)) return name + "(" + barrier(at, form, f, x) + ", " + f.derived + ");";
     if (name != "sync" || at.kind != Kind::Name) fail("no_rule", "sync() is for a named barrier", call.span);
     return "bar_sync(" + at.text + ", " + f.derived + ");";

@@ -24,9 +24,9 @@ enum class Form : std::uint8_t {
     Tensor,      ///< an operand of the attention: Q, K, V, Out, Lse
     Operand,     ///< x0, x1, ...
     Work,        ///< workspace
-    Barrier,     ///< a named barrier; columns: who arrives; extents: of an array, how many there are
-    Phases,      ///< barriers with phases; likewise
-    Channel,     ///< a queue of decisions; columns: its takers; extents: its entries
+    Barrier,     ///< a named barrier; columns: how many arrive; an array of them has an extent
+    Phases,      ///< a barrier with phases; likewise
+    Channel,     ///< a queue of decisions
     Counter,     ///< of work items
     TypeName,    ///< elem
 };

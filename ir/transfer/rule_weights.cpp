@@ -139,7 +139,8 @@ void ratio(Work& w) {
         for (const auto& s : local.made) w.insert({total.block, k++}, s);
     }
     const Spot inv = w.in(w.role(), at.inv);
-    w.replace(inv, at.inv + " = 1.0 / " + at.total);
+    // of no keys at all a weighted sum is 0, whatever the number of keys makes of the rest
+    w.replace(inv, at.inv + " = where(" + text(w.keys) + " > 0, 1.0 / " + at.total + ", 0.0)");
     w.applied("weights divided by their sum");
 }
 

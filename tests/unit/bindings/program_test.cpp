@@ -39,18 +39,20 @@ def attention(q, k, v):
 };
 
 TEST_F(Programs, LiftAndLowerAreInverse) {
-    const Ran lifted = run({"lift", "prefill_sm80"});
-    ASSERT_EQ(lifted.status, 0) << lifted.error;
-    EXPECT_EQ(lifted.error, "");
-    const Ran lowered = run({"lower", home_.write("expert.py", lifted.out)});
-    ASSERT_EQ(lowered.status, 0) << lowered.error;
-    std::string expert = file("ir/experts/prefill_sm80.cu");
-    const std::string include = "#include \"common.cuh\"\n";
-    ASSERT_NE(expert.find(include), expert.npos);
-    expert.replace(expert.find(include), include.size(), file("ir/experts/common.cuh"));
-    EXPECT_EQ(lowered.out, expert) << "byte for byte";
-    EXPECT_TRUE(holds(lowered.error, " 0 printed; ")) << lowered.error;
-    EXPECT_EQ(run({"lift", home_.write("expert.cu", lowered.out)}).out, lifted.out);
+    for (const std::string name : {"prefill_sm80", "prefill_sm90"}) {
+        const Ran lifted = run({"lift", name});
+        ASSERT_EQ(lifted.status, 0) << lifted.error;
+        EXPECT_EQ(lifted.error, "");
+        const Ran lowered = run({"lower", home_.write("expert.py", lifted.out)});
+        ASSERT_EQ(lowered.status, 0) << lowered.error;
+        std::string expert = file("ir/experts/" + name + ".cu");
+        const std::string include = "#include \"common.cuh\"\n";
+        ASSERT_NE(expert.find(include), expert.npos);
+        expert.replace(expert.find(include), include.size(), file("ir/experts/common.cuh"));
+        EXPECT_EQ(lowered.out, expert) << "byte for byte";
+        EXPECT_TRUE(holds(lowered.error, " 0 printed; ")) << lowered.error;
+        EXPECT_EQ(run({"lift", home_.write("expert.cu", lowered.out)}).out, lifted.out);
+    }
 }
 
 TEST_F(Programs, LowerSaysWhatItPrinted) {

@@ -1,6 +1,6 @@
 // Every program that transfer makes of the expert lowers on it, reads back, and is an expert itself.
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/ir/lower/expert.h"
+#include "tests/unit/ir/lower/hopper.h"
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -8,16 +8,16 @@
 namespace cubridge::ir::lower {
 namespace {
 
-TEST(CorpusTest, TransferredProgramsLower) {
+void programs_lower(const std::string& expert, const std::string& folder, int least) {
     int programs = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("tests/corpus/transfer")) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         SCOPED_TRACE(entry.path().filename().string());
         const auto p = cuir::read(test::read_file(entry.path().string()));
         if (!p) continue; // the record of a refusal
         ++programs;
-        const auto r = lower(test::expert_text(), *p);
+        const auto r = lower(expert, *p);
         ASSERT_TRUE(r) << test::message(r);
-        const auto faults = read_back(test::expert_text(), r->cuda, *p);
+        const auto faults = read_back(expert, r->cuda, *p);
         EXPECT_TRUE(faults.empty()) << faults[0];
         EXPECT_GT(r->copied, 40);
         EXPECT_TRUE(shape_of(*p));
@@ -25,7 +25,15 @@ TEST(CorpusTest, TransferredProgramsLower) {
         ASSERT_TRUE(again) << test::message(again);
         EXPECT_EQ(again->cuda, r->cuda);
     }
-    EXPECT_GT(programs, 50);
+    EXPECT_GT(programs, least);
+}
+
+TEST(CorpusTest, TransferredProgramsLower) {
+    programs_lower(test::expert_text(), "tests/corpus/transfer", 50);
+}
+
+TEST(CorpusTest, TransferredProgramsLowerOnHopper) {
+    programs_lower(test::hopper_text(), "tests/corpus/transfer_sm90", 30);
 }
 
 TEST(CorpusTest, TheRoomKnowsNoVariant) {

@@ -1,7 +1,8 @@
 // Lowering: identity, no dead statement, edits that only orchestration can express. SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/ir/lower/expert.h"
+#include "tests/unit/ir/lower/hopper.h"
 #include <functional>
 #include <gtest/gtest.h>
+#include <tuple>
 
 namespace cubridge::ir::lower {
 namespace {
@@ -41,12 +42,12 @@ std::string without_margin(const std::string& cuda) {
     return out;
 }
 
-TEST(LowerTest, NoStatementIsDead) {
-    const Program whole = *lift(expert_text());
-    const std::string cuda = without_margin(expert_text());
-    int changed = 0, refused = 0, number = 0;
-    for (bool more = true; more; ++number) {
-        more = false;
+/// Deletes each statement in turn: the CUDA changes, or lowering refuses.
+void no_statement_is_dead(const std::string& expert, int at_least_changed, int at_least_refused) {
+    const Program whole = *lift(expert);
+    const std::string cuda = without_margin(expert);
+    int changed = 0, refused = 0;
+    for (int number = 0;; ++number) {
         Program p = whole;
         std::string gone;
         int at = 0;
@@ -56,10 +57,9 @@ TEST(LowerTest, NoStatementIsDead) {
             if (at++ == number) from = &body, index = k;
         });
         if (from == nullptr) break;
-        more = true;
         gone = cuir::line_of((*from)[index]);
         from->erase(from->begin() + static_cast<std::ptrdiff_t>(index));
-        const auto r = lower(expert_text(), p);
+        const auto r = lower(expert, p);
         if (!r) {
             ++refused;
             continue;
@@ -67,8 +67,39 @@ TEST(LowerTest, NoStatementIsDead) {
         ++changed;
         EXPECT_NE(without_margin(r->cuda), cuda) << gone;
     }
-    EXPECT_GT(changed, 20);
-    EXPECT_GT(refused, 10);
+    EXPECT_GT(changed, at_least_changed);
+    EXPECT_GT(refused, at_least_refused);
+}
+
+TEST(LowerTest, NoStatementIsDead) {
+    no_statement_is_dead(expert_text(), 20, 10);
+    no_statement_is_dead(test::hopper_text(), 70, 20);
+}
+
+TEST(LowerTest, NoConstantOfHopperIsDead) {
+    const std::string text = test::hopper_program();
+    for (const auto& [from, to, most] :
+         std::vector<std::tuple<std::string, std::string, std::size_t>>{{"BM=128", "BM=192", 1},
+                                                                        {"BN=128", "BN=64", 1},
+                                                                        {"ST=2", "ST=3", 1},
+                                                                        {"QB=2", "QB=1", 1},
+                                                                        {" D=128", " D=64", 1},
+                                                                        {"Dv=128", "Dv=64", 1},
+                                                                        {"SLACK=8.0", "SLACK=4.0", 1},
+                                                                        {"LIMIT=1.1529215e+18", "LIMIT=65536.0", 1},
+                                                                        {"elem=bf16", "elem=f16", 1},
+                                                                        {"WG=2", "WG=3", 2},
+                                                                        {"registers=232", "registers=240", 1},
+                                                                        {"by_head", "heaviest_first", 1},
+                                                                        {"channel(4", "channel(8", 1}}) {
+        SCOPED_TRACE(from);
+        const auto r = test::on_hopper(edited(text, from, to));
+        ASSERT_TRUE(r) << message(r);
+        EXPECT_NE(without_margin(r->cuda), without_margin(test::hopper_text()));
+        EXPECT_LE(r->printed.size(), most);
+        const auto faults = read_back(test::hopper_text(), r->cuda, *cuir::read(edited(text, from, to)));
+        EXPECT_TRUE(faults.empty()) << faults[0];
+    }
 }
 
 TEST(LowerTest, NoConstantIsDead) {

@@ -36,8 +36,8 @@ TEST(TransferLintTest, StringsAreStatements) {
         for (const auto& s : literals(read(e.path()))) {
             EXPECT_EQ(s.find("\\n"), std::string::npos) << e.path() << ": " << s;
             EXPECT_LT(s.size(), 110u) << e.path() << ": " << s;
-            for (const char* name :
-                 {"attend", "row_max", "row_sum", "new_max", "shrink", "key_tiles", "Qs", "Ks[", "acc["})
+            for (const char* name : {"attend", "row_max", "row_sum", "new_max", "shrink", "key_tiles", "Qs", "Ks[",
+                                     "acc[", "scores(", "refer(", "SLACK", "LIMIT", "q_free", "k_free", "o_full"})
                 EXPECT_EQ(s.find(name), std::string::npos) << e.path() << " names `" << name << "`: " << s;
         }
     }

@@ -1,6 +1,7 @@
 // What lowering prints compiles, through the gate. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/compiler.h"
+#include "tests/unit/ir/lower/hopper.h"
 #include "tests/unit/ir/lower/orchestration.h"
 #include <gtest/gtest.h>
 
@@ -17,8 +18,9 @@ protected:
         compiler_ = *opened;
     }
 
-    void compiles(const std::string& program, const char* arch) {
-        const auto lowered = lower::test::lowered(program);
+    void compiles(const std::string& program, const char* arch,
+                  const std::string& expert = lower::test::expert_text()) {
+        const auto lowered = lower::test::lowered(program, expert);
         ASSERT_TRUE(lowered) << lower::test::message(lowered);
         CompileJob job;
         job.arch = arch;
@@ -35,6 +37,13 @@ TEST_F(LoweredTest, EditsOfOrchestrationCompile) {
     for (const auto& [name, program] : lower::test::orchestrations()) {
         SCOPED_TRACE(name);
         compiles(program, "sm_80");
+    }
+}
+
+TEST_F(LoweredTest, EditsOfOrchestrationCompileForHopper) {
+    for (const auto& [name, program] : lower::test::hopper_orchestrations()) {
+        SCOPED_TRACE(name);
+        compiles(program, "sm_90a", lower::test::hopper_text());
     }
 }
 
