@@ -34,7 +34,7 @@ bool bounds_keys(ExprPool& pool, Expr keep, Expr keys, Expr rows) {
 void mask_statement(Work& w) {
     ExprPool& pool = w.launch.pool;
     w.part.keep = derive(w, w.part.keep);
-    const Expr keep = w.part.keep;
+    const Expr keep = w.strided ? w.strided->keep : w.part.keep;
     const bool softmax = w.part.weights.kind == Weights::Kind::Softmax;
     if (is_true(keep) && softmax) return;
     const Places& at = w.at;

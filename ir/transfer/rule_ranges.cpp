@@ -9,9 +9,30 @@ namespace {
 
 class Ranges {
 public:
-    explicit Ranges(Work& w) : w_(w), local_(w, Local::Where::Tiles), keys_(w.keys_for(w.at.tile_params[1])) {}
+    explicit Ranges(Work& w)
+        : w_(w), local_(w, Local::Where::Tiles), all_(w.part.keys), keys_(w.keys_for(w.at.tile_params[1])) {}
 
-    void closed(const std::vector<mask::Analysis::Range>& ranges) {
+    void closed(const mask::Analysis& a) { statements_.push_back(line("return [" + list(a.ranges) + "]")); }
+
+    /// Tiles of every step-th key, numbered from where the dense ones end, and these.
+    void strided(const mask::Analysis& dense, const mask::Analysis& sparse) {
+        const auto& s = *w_.strided;
+        const std::string near = list(dense.ranges);
+        offset_ = let("beyond", "cdiv(" + text(keys_) + ", BN)") + " + ";
+        const NodePtr rest = s.first_key ? binary("-", keys_, s.first_key) : keys_;
+        all_ = s.keys;
+        keys_ = call("cdiv", {rest, s.step});
+        const std::string far = list(sparse.ranges);
+        statements_.push_back(line("return [" + far + ", " + near + "]"));
+    }
+
+    void classified(const mask::Analysis& a);
+    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(keys_) + ", BN), True)]")); }
+
+    std::vector<cuir::Statement> statements_;
+
+private:
+    std::string list(const std::vector<mask::Analysis::Range>& ranges) {
         std::string list, before; // tiles below `before` are listed already
         for (const auto& r : ranges) {
             const std::string end = let("some", clamped(r.end)), begin = clamped(r.begin);
@@ -49,18 +70,11 @@ public:
             list = list.empty() ? here : here + ", " + list; // from high to low
             before = high;
         }
-        statements_.push_back(line("return [" + list + "]"));
+        return list;
     }
-
-    void classified(const mask::Analysis& a);
-    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(keys_) + ", BN), True)]")); }
-
-    std::vector<cuir::Statement> statements_;
-
-private:
     std::string clamped(Expr e) {
         if (is_int(e, 0)) return "0";
-        if (e == w_.part.keys) return text(keys_);
+        if (e == all_) return text(keys_);
         return text(call("clamp", {local_.writer.write(e), small(0), keys_}));
     }
     std::string let(const char* stem, const std::string& value) {
@@ -70,12 +84,14 @@ private:
     }
     void let_as(const std::string& n, const std::string& value) { statements_.push_back(line(n + " = " + value)); }
     std::string end_of_keys();
-    static std::string one(const std::string& begin, const std::string& end, bool masked) {
-        return "(" + begin + ", " + end + ", " + (masked ? "True" : "False") + ")";
+    std::string one(const std::string& begin, const std::string& end, bool masked) const {
+        return "(" + offset_ + begin + ", " + offset_ + end + ", " + (masked ? "True" : "False") + ")";
     }
     Work& w_;
     Local local_;
-    const NodePtr keys_; ///< extent of j here
+    Expr all_;
+    NodePtr keys_;       ///< extent of j here
+    std::string offset_; ///< what numbers of tiles begin with
 };
 
 /// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them. What it
@@ -249,10 +265,16 @@ std::string Ranges::end_of_keys() {
 
 void key_ranges(Work& w) {
     if (is_true(w.part.keep)) return;
-    const mask::Analysis a = mask::analyse(w.launch.pool, w.part.keep, w.part.keys);
     Ranges r(w);
+    if (w.strided) {
+        r.strided(mask::analyse(w.launch.pool, w.strided->dense, w.part.keys),
+                  mask::analyse(w.launch.pool, w.strided->sparse, w.strided->keys));
+        w.key_tiles() = std::move(r.statements_);
+        return w.applied("key ranges: closed form");
+    }
+    const mask::Analysis a = mask::analyse(w.launch.pool, w.part.keep, w.part.keys);
     if (!a.ranges.empty()) {
-        r.closed(a.ranges);
+        r.closed(a);
         w.applied("key ranges: closed form");
     } else if (!is_true(a.any) || !is_false(a.every)) {
         r.classified(a);

@@ -10,6 +10,7 @@ void residue(Work& work);                 ///< rows and keys of one residue clas
 void shape(Work& work);                   ///< head dims, element type, tile sizes
 void order(Work& work);                   ///< of work items
 void inputs(Work& work);                  ///< which heads, tensors and rows of q, k, v are loaded
+void strided_keys(Work& work);            ///< every T-th key beside dense ranges
 void mask_statement(Work& work);          ///< which scores are dropped
 void key_ranges(Work& work);              ///< which key tiles are visited
 void score(Work& work);                   ///< what is made of a score

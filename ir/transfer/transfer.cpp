@@ -66,6 +66,7 @@ Transferred run(const cuir::Program& expert, const Target& target) {
         residue(w);
         shape(w);
         inputs(w);
+        strided_keys(w);
         mask_statement(w);
         key_ranges(w);
         order(w);

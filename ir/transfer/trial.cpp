@@ -40,14 +40,19 @@ std::int64_t rows_for(std::int64_t keys, std::int64_t agents) {
     return rows;
 }
 
-/// Steps of slices: rows T, 2 T, ... are a class, and its tiles end T times as far away.
+/// Steps of slices: rows T, 2 T, ... are a class, and its tiles end T times as far away. Of tiles of two kinds the step
+/// is where(dense, 1, T).
 void steps_of(const syntax::NodePtr& x, const cuir::Kernel& kernel, std::set<std::int64_t>& out) {
     if (!x) return;
-    if (x->kind == syntax::Kind::Slice && x->items[2]) {
-        const auto step = kernel.constant(x->items[2]->text);
-        const auto& value = step ? step : x->items[2];
-        if (value->kind == syntax::Kind::Int) out.insert(value->integer);
-    }
+    const auto add = [&](const syntax::NodePtr& step) {
+        const auto constant = kernel.constant(step->text);
+        const auto& value = constant ? constant : step;
+        if (value->kind == syntax::Kind::Int && value->integer > 1) out.insert(value->integer);
+    };
+    if (x->kind == syntax::Kind::Slice && x->items[2]) add(x->items[2]);
+    if (x->kind == syntax::Kind::Call && x->items[0]->text == "where" && x->items.size() == 4 &&
+        x->items[2]->kind == syntax::Kind::Int && x->items[2]->integer == 1)
+        add(x->items[3]);
     for (const auto& i : x->items) steps_of(i, kernel, out);
 }
 

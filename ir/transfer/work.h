@@ -56,6 +56,16 @@ struct Work {
     Expr row_extent = nullptr;            ///< what `rows` is
     Expr most_keys = nullptr;             ///< at least those of any class
     NodePtr key_step, row_step;           ///< classes of keys, of rows; null: all are one
+    /// Keys in tiles of two kinds: all of some places, every step-th of the others. Those tiles follow the dense ones.
+    struct Strided {
+        Expr dense = nullptr, sparse = nullptr; ///< what keeps keys in either, the second over numbers of its own keys
+        Expr keep = nullptr;                    ///< of a masked tile of either kind, over i, j and `kind`
+        Expr keys = nullptr;                    ///< extent of j in `sparse`
+        Expr kind = nullptr;                    ///< Bool: the tile is strided
+        NodePtr step, first_key, dense_tiles;   ///< first_key null: 0
+        std::string name;                       ///< of `kind` in attend
+    };
+    std::optional<Strided> strided;
     NodePtr kv;               ///< h // G in the role
     Expr row_shift = nullptr; ///< Real over b, h, i in units of log2: left out of the scores, owed to the LSE
     std::map<Expr, std::string> prelude;     ///< names of values that the kernel's constants decide

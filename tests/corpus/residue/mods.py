@@ -4,6 +4,7 @@ import torch
 CAP = 15.0
 WINDOW = 96
 LENGTH = 100
+SINKS = 6
 slopes = torch.empty(32)       # float [Hq]
 document = torch.empty(8192)   # int [S]
 
@@ -60,3 +61,24 @@ def softcap(score, b, h, q, kv):
 
 def by_distance(score, b, h, q, kv):
     return torch.where((q >= kv) & ((q - kv) % 2 == 0), score - torch.log1p((q - kv) * 1.0), -float("inf"))
+
+
+def window_sinks_and_every_8th(b, h, q, kv):
+    return (q >= kv) & ((q - kv < WINDOW) | (kv < SINKS) | (kv % 8 == 0))
+
+
+def window_and_every_5th(b, h, q, kv):
+    return (q >= kv) & ((q - kv < 7) | (kv % 5 == 3))
+
+
+def band_or_every_4th(b, h, q, kv):
+    return (torch.abs(q - kv) < WINDOW) | (kv % 4 == 0)
+
+
+def window_and_every_8th_with_alibi(score, b, h, q, kv):
+    keep = (q >= kv) & ((q - kv < WINDOW) | (kv % 8 == 0))
+    return torch.where(keep, score + (kv - q) * slopes[h], -float("inf"))
+
+
+def every_8th_up_to_a_length(b, h, q, kv):
+    return (kv < LENGTH) & ((torch.abs(q - kv) < WINDOW) | (kv % 8 == 0))

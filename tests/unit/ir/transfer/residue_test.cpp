@@ -26,9 +26,10 @@ Case text_of(const std::string& path) {
 
 std::vector<Case> texts() {
     std::vector<Case> out;
-    for (const char* f :
-         {"every_third", "every_sixteenth", "both_sides", "shifted", "mirrored", "window", "window_or_sinks",
-          "keys_alone", "within_documents", "up_to_a_length", "alibi", "softcap", "by_distance"})
+    for (const char* f : {"every_third", "every_sixteenth", "both_sides", "shifted", "mirrored", "window",
+                          "window_or_sinks", "keys_alone", "window_sinks_and_every_8th", "window_and_every_5th",
+                          "band_or_every_4th", "window_and_every_8th_with_alibi", "every_8th_up_to_a_length",
+                          "within_documents", "up_to_a_length", "alibi", "softcap", "by_distance"})
         out.push_back(text_of(std::string("mods.py:") + f));
     out.push_back(text_of("sink.py"));
     return out;
