@@ -78,14 +78,14 @@ template <class T, int H, int C> FN Transposed<T, H, C> transposed(const Cell<T,
 
 // ---- Movement by the copy engine. A map has two dims with the stride of a row: coordinates kFar - n + r and n lead to row r,
 // and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim). Where
-// rows are taken by steps, so are those of the map, from `low` on, and n counts them.
+// rows are taken by steps, so are those of the map, from `low` on, and n counts them. K and V may have a map of each kind.
 constexpr int kFar = 1 << 30;
 struct Box : Slice { const cb_map* map; int h, y; }; // y: of row 0
 struct Mapped : Tensor {
-    const cb_map& map; const int of_rows, of_heads; // what a request adds to either coordinate
+    const cb_map &map, &steps; const int of_rows, of_heads; // what a request adds to either coordinate
     MEMBER Mapped(const cb_args& args, int which, const cb_tensor& tensor, int first_head)
-        : Tensor(tensor, first_head), map(args.map[which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
-    MEMBER Box rows(int b, int h, int first, int end, int step = 1) const { return {Tensor::rows(b, h, first, end, step), &map, h - h0 + b * of_heads, b * of_rows}; }
+        : Tensor(tensor, first_head), map(args.map[which]), steps(args.map[which == 1 || which == 2 ? which + 3 : which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
+    MEMBER Box rows(int b, int h, int first, int end, int step = 1) const { return {Tensor::rows(b, h, first, end, step), step == 1 ? &map : &steps, h - h0 + b * of_heads, b * of_rows}; }
 };
 template <class T, int H, int C> FN void load_box(u32 to, const Box& from, int first, int limit, Barrier full) {
     const int n = max(from.last(limit), 0), y = from.y + n * from.step + from.low;

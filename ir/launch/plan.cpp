@@ -176,7 +176,7 @@ Plan read_plan(Reader& r) {
     while (r.at("map")) {
         p.maps.push_back(read_map(r));
         for (std::size_t k = 0; k + 1 < p.maps.size(); ++k)
-            if (p.maps[k].tensor == p.maps.back().tensor) r.bad("a second map of one tensor");
+            if (!beside(p.maps[k], p.maps.back())) r.bad("a second map of one tensor");
     }
     while (r.at("entry")) p.entries.push_back(read_entry(r));
     while (r.at("operand")) p.operands.push_back(read_operand(r));
@@ -187,6 +187,12 @@ Plan read_plan(Reader& r) {
 }
 
 } // namespace
+
+bool beside(const Map& a, const Map& b) {
+    if (a.tensor != b.tensor) return true;
+    const bool keys = a.tensor == Map::Tensor::K || a.tensor == Map::Tensor::V;
+    return keys && a.rows == b.rows && (a.step == 1) != (b.step == 1);
+}
 
 const char* name(Map::Tensor t) {
     return t <= Map::Tensor::O ? kTensors[static_cast<std::size_t>(t)] : "?";

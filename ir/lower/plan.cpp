@@ -144,14 +144,13 @@ Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code o
     return out;
 }
 
-/// All kernels of a launch read one map of a tensor.
+/// All kernels of a launch read the same maps of a tensor.
 void add(std::vector<launch::Map>& maps, const launch::Map& map) {
-    const auto it = std::find_if(maps.begin(), maps.end(), [&](const auto& m) { return m.tensor == map.tensor; });
-    if (it == maps.end())
-        maps.push_back(map);
-    else if (*it != map)
+    if (std::find(maps.begin(), maps.end(), map) != maps.end()) return;
+    if (!std::all_of(maps.begin(), maps.end(), [&](const auto& m) { return beside(m, map); }))
         fail("no_rule", std::string("two kernels of the launch copy ") + launch::name(map.tensor) +
                             " by other numbers or steps of rows");
+    maps.push_back(map);
 }
 
 } // namespace

@@ -177,17 +177,33 @@ private:
         if (extents.size() < 2) fail("no_rule", "tiles are copied by tensor maps", call.span);
         const auto rows = positive(*extents[extents.size() - 2], known_, "an extent of shared storage");
         if (rows > kMostRows) fail("no_rule", "more rows than one copy has", call.span);
-        const Node& range = *parts(slice.items[1]).back();
-        const bool steps = range.kind == Kind::Slice && range.items[2];
-        const auto step = steps ? positive(*range.items[2], known_, "the step of a tensor map's rows") : 1;
-        if (step > kMostStep) fail("no_rule", "rows further apart than a tensor map's", call.span);
-        const launch::Map map{it->second, static_cast<int>(rows), static_cast<int>(step)};
-        for (const auto& m : maps) {
-            if (m == map) return;
-            if (m.tensor == map.tensor)
+        for (const auto step : steps(*parts(slice.items[1]).back())) {
+            if (step > kMostStep) fail("no_rule", "rows further apart than a tensor map's", call.span);
+            const launch::Map map{it->second, static_cast<int>(rows), static_cast<int>(step)};
+            if (std::find(maps.begin(), maps.end(), map) != maps.end()) continue;
+            if (!std::all_of(maps.begin(), maps.end(), [&](const auto& m) { return beside(m, map); }))
                 fail("no_rule", "`" + tensor + "` is copied into cells of two sizes, or by two steps", call.span);
+            maps.push_back(map);
         }
-        maps.push_back(map);
+    }
+
+    /// Of a slice: a constant, or a name for one of two, `by = where(dense, 1, T)`.
+    std::vector<std::int64_t> steps(const Node& range) const {
+        const char* what = "the step of a tensor map's rows";
+        if (range.kind != Kind::Slice || !range.items[2]) return {1};
+        const Node* value = range.items[2]->kind == Kind::Name ? value_of(kernel_.body, range.items[2]->text) : nullptr;
+        if (value == nullptr || callee(*value) != "where" || value->items.size() != 4)
+            return {positive(*range.items[2], known_, what)};
+        return {positive(*value->items[2], known_, what), positive(*value->items[3], known_, what)};
+    }
+
+    static const Node* value_of(const std::vector<Statement>& body, const std::string& name) {
+        for (const auto& s : body) {
+            for (const auto& [n, value] : assigned(s))
+                if (n == name) return value;
+            if (const Node* value = value_of(s.body, name)) return value;
+        }
+        return nullptr;
     }
 
     const Kernel& kernel_;

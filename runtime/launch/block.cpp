@@ -42,9 +42,9 @@ struct Kept {
 };
 
 /// Of the calling thread. Whose maps they were doesn't matter: the numbers say all.
-Kept& kept(const void* kernel, Map::Tensor t) {
-    static thread_local std::array<std::array<Kept, 4>, kKernels> all;
-    return all[reinterpret_cast<std::uintptr_t>(kernel) / 64 % kKernels][static_cast<std::size_t>(t)];
+Kept& kept(const void* kernel, std::size_t place) {
+    static thread_local std::array<std::array<Kept, std::size(ir::abi::cb_args{}.map)>, kKernels> all;
+    return all[reinterpret_cast<std::uintptr_t>(kernel) / 64 % kKernels][place];
 }
 
 CUresult encode(const Symbols& cuda, const MapNumbers& n, cb_map& to) {
@@ -136,7 +136,12 @@ Verdict encode_maps(const Symbols& cuda, const ir::launch::Plan& plan, const ir:
     for (const auto& map : plan.maps) {
         MapNumbers numbers;
         if (auto v = numbers_of(map, request, block, numbers); !v) return v;
-        auto& last = kept(kernel, map.tensor);
+        const auto at = static_cast<std::size_t>(map.tensor);
+        const bool keys = map.tensor == Map::Tensor::K || map.tensor == Map::Tensor::V;
+        const bool alone = std::count_if(plan.maps.begin(), plan.maps.end(),
+                                         [&](const Map& m) { return m.tensor == map.tensor; }) == 1;
+        const std::size_t second = at + 3, place = keys && !alone && map.step > 1 ? second : at;
+        auto& last = kept(kernel, place);
         if (!(last.numbers == numbers)) {
             last.numbers = {};
             if (const auto code = encode(cuda, numbers, last.map); code != CUDA_SUCCESS) {
@@ -147,8 +152,8 @@ Verdict encode_maps(const Symbols& cuda, const ir::launch::Plan& plan, const ir:
             }
             last.numbers = numbers;
         }
-        const auto at = static_cast<std::size_t>(map.tensor);
-        block.map[at] = last.map;
+        block.map[place] = last.map;
+        if (keys && alone) block.map[second] = last.map;
         block.map_rows[at] = numbers.by;
         block.map_heads[at] = numbers.bh;
     }

@@ -77,7 +77,7 @@ TEST(LaunchPlan, MapsAndTicketAreLinesOnlyWhereTheyAre) {
     EXPECT_EQ(without.find("map"), std::string::npos);
     EXPECT_EQ(*Plan::parse(without), p);
     for (const char* wrong : {"map q 0", "map q 257", "map lse 8", "map q", "map q 64 1", "map q 64 0", "map q 64 1025",
-                              "map q 64 4 4", "map q 64\nmap q 64", "ticket 2", "ticket"}) {
+                              "map q 64 4 4", "map q 64\nmap q 64", "map q 64\nmap q 64 4", "ticket 2", "ticket"}) {
         std::string spoilt = with;
         spoilt.replace(spoilt.find("map q 64"), 8, wrong);
         EXPECT_FALSE(Plan::parse(spoilt)) << wrong;

@@ -73,6 +73,12 @@ TEST(ShapeTest, OfRolesOfWarpgroups) {
     ASSERT_TRUE(strided) << strided.error().message;
     EXPECT_EQ(strided->grids[0].maps[1].step, 2);
     EXPECT_EQ(strided->grids[0].maps[2].step, 1);
+    const auto both = shape_of(*cuir::read(
+        test::edited(hopper(), "copy_async(K[b, h // G, n * BN:(n + 1) * BN]",
+                     "y = where(n < Sk, 1, ST)\n                    copy_async(K[b, h // G, n * BN:(n + 1) * BN:y]")));
+    ASSERT_TRUE(both) << both.error().message;
+    ASSERT_EQ(both->grids[0].maps.size(), 5u);
+    EXPECT_EQ(both->grids[0].maps[2], (Map{Map::Tensor::K, 128, 2}));
     EXPECT_TRUE(has_warpgroups(p->kernels[0]));
     EXPECT_FALSE(has_warpgroups(lift(test::expert_text())->kernels[0]));
     EXPECT_TRUE(shape_of(*lift(test::expert_text()))->grids[0].maps.empty());
