@@ -121,4 +121,22 @@ std::vector<Congruence> congruences(ExprPool& pool, Expr keep) {
     return Finder(pool).implied(keep);
 }
 
+Expr divided(ExprPool& pool, Expr keep, std::int64_t step) {
+    return pool.rewrite(keep, [&](Expr e) -> Expr {
+        if (e->kind != Kind::Cmp || e->op != Op::Le || e->args.size() != 1 || e->args[0]->type != Type::Int) return e;
+        const IntSum s = as_sum(e->args[0]);
+        std::vector<std::pair<std::int64_t, Expr>> whole, rest;
+        for (const auto& [c, t] : s.terms) {
+            if (has(t, axis::j) && c % step != 0) return e;
+            (c % step == 0 ? whole : rest).emplace_back(c % step == 0 ? c / step : -c, t);
+        }
+        if (rest.empty() ||
+            !std::any_of(whole.begin(), whole.end(), [](const auto& t) { return has(t.second, axis::j); }))
+            return e;
+        const Expr bound = pool.apply(Op::FloorDiv, pool.isum(-s.constant, rest), pool.integer(step));
+        whole.emplace_back(-1, bound);
+        return pool.apply(Op::Le, pool.isum(0, whole), pool.integer(0));
+    });
+}
+
 } // namespace cubridge::ir::transfer

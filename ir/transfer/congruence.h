@@ -16,4 +16,8 @@ struct Congruence {
 /// Those with a number from 2 to 64 that a Bool over b, h, i, j implies.
 std::vector<Congruence> congruences(ExprPool& pool, Expr keep);
 
+/// `step * a + rest <= 0` as `a <= (-rest) // step`, where `a` holds all of j: what is left for an element is one
+/// comparison.
+Expr divided(ExprPool& pool, Expr keep, std::int64_t step);
+
 } // namespace cubridge::ir::transfer

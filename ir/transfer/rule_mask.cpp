@@ -29,23 +29,18 @@ bool bounds_keys(ExprPool& pool, Expr keep, Expr keys, Expr rows) {
     return is_const(gap) && gap->integer >= 0;
 }
 
-} // namespace
-
-void mask_statement(Work& w) {
+/// `x = where(condition, x, dropped)` as statements, with what is constant along rows and columns in front of it. j is
+/// `columns`, of which there are `count`.
+std::vector<std::string> kept(Work& w, Expr keep, Expr keys, const std::string& columns, const NodePtr& count) {
     ExprPool& pool = w.launch.pool;
-    w.part.keep = derive(w, w.part.keep);
-    const Expr keep = w.strided ? w.strided->keep : w.part.keep;
-    const bool softmax = w.part.weights.kind == Weights::Kind::Softmax;
-    if (is_true(keep) && softmax) return;
-    const Places& at = w.at;
-    const Expr inside = !is_true(keep) && bounds_keys(pool, keep, w.part.keys, w.row_extent)
+    const Expr inside = !is_true(keep) && bounds_keys(pool, keep, keys, w.row_extent)
                             ? keep
-                            : pool.logical_and(pool.apply(Op::Lt, pool.index(axis::j), w.part.keys), keep);
+                            : pool.logical_and(pool.apply(Op::Lt, pool.index(axis::j), keys), keep);
     Local local(w, Local::Where::Attend);
-    Nodes conditions;
+    local.writer.index[axis::j] = name(columns);
     // the bound of the keys first, as the expert has it
     NodePtr condition;
-    if (inside != keep || is_true(keep)) condition = compare(name(at.cols), "<", w.keys_for(at.attend_params[1]));
+    if (inside != keep || is_true(keep)) condition = compare(name(columns), "<", count);
     const auto also = [&](Expr e) {
         const NodePtr x = local.writer.write(e);
         condition = condition ? binary("&", condition, x) : x;
@@ -54,14 +49,49 @@ void mask_statement(Work& w) {
         for (const Expr a : keep->args) also(a);
     else if (!is_true(keep))
         also(keep);
-    // places are found after the expressions are written: what is hoisted moves statements
+    const char* dropped = w.part.weights.kind == Weights::Kind::Softmax ? ", -inf)" : ", 0.0)";
+    auto out = local.made;
+    out.push_back(w.at.x + " = where(" + text(condition) + ", " + w.at.x + dropped);
+    return out;
+}
+
+Spot statement(Work& w) {
     const Spot branch = first(w.attend(), [&](const cuir::Statement& s) {
-        return s.kind == cuir::Statement::Kind::If && base(s.node->items[0]) == at.masked;
+        return s.kind == cuir::Statement::Kind::If && base(s.node->items[0]) == w.at.masked;
     });
-    const Spot statement = w.in(branch->body, at.x);
-    w.replace(statement, at.x + " = where(" + text(condition) + ", " + at.x + (softmax ? ", -inf)" : ", 0.0)"));
-    std::size_t k = statement.at;
-    for (const auto& s : local.made) w.insert({statement.block, k++}, s);
+    return w.in(branch->body, w.at.x);
+}
+
+/// A masked tile asks what its kind asks; strided ones by the numbers of their own keys.
+void by_kind(Work& w) {
+    const auto& s = *w.strided;
+    const std::string n = w.at.attend_params[3], columns = w.launch.fresh("column");
+    cuir::Statement far = line("if " + text(compare(name(n), ">=", s.dense_tiles)) + ":"), near;
+    near.kind = cuir::Statement::Kind::Else;
+    const NodePtr first = binary("*", binary("-", name(n), s.dense_tiles), name("BN"));
+    far.body.push_back(line(columns + " = " + text(call("cols", {first, name("BN")}))));
+    for (const auto& x : kept(w, s.sparse, s.keys, columns, s.count)) far.body.push_back(line(x));
+    for (const auto& x : kept(w, s.dense, w.part.keys, w.at.cols, w.keys_for(w.at.attend_params[1])))
+        near.body.push_back(line(x));
+    const Spot at = statement(w); // found after the expressions are written: what is hoisted moves statements
+    *at = std::move(far);
+    at.block->insert(at.block->begin() + static_cast<std::ptrdiff_t>(at.at) + 1, std::move(near));
+}
+
+} // namespace
+
+void mask_statement(Work& w) {
+    w.part.keep = derive(w, w.part.keep);
+    const Expr keep = w.part.keep;
+    if (is_true(keep) && w.part.weights.kind == Weights::Kind::Softmax) return;
+    if (w.strided) {
+        by_kind(w);
+        return w.applied("mask");
+    }
+    const auto made = kept(w, keep, w.part.keys, w.at.cols, w.keys_for(w.at.attend_params[1]));
+    const Spot at = statement(w);
+    w.replace(at, made.back());
+    for (std::size_t k = 0; k + 1 < made.size(); ++k) w.insert({at.block, at.at + k}, made[k]);
     w.applied("mask");
 }
 

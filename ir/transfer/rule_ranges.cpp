@@ -19,9 +19,8 @@ public:
         const auto& s = *w_.strided;
         const std::string near = list(dense.ranges);
         offset_ = let("beyond", "cdiv(" + text(keys_) + ", BN)") + " + ";
-        const NodePtr rest = s.first_key ? binary("-", keys_, s.first_key) : keys_;
         all_ = s.keys;
-        keys_ = call("cdiv", {rest, s.step});
+        keys_ = s.count;
         const std::string far = list(sparse.ranges);
         statements_.push_back(line("return [" + far + ", " + near + "]"));
     }

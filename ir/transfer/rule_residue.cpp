@@ -138,6 +138,7 @@ void residue(Work& w) {
     for (Expr* e :
          {&p.q, &p.k, &p.v, &p.score, &p.keep, &p.weights.value, &p.weights.rest, &p.gain, &l.v.out, &l.v.lse})
         *e = in_class(*e);
+    p.keep = divided(pool, p.keep, best->step);
     for (Expr& e : p.weights.extra) e = in_class(e);
     p.keys = size(keys, in_class.of_key);
 

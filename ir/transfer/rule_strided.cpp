@@ -114,11 +114,15 @@ void columns_by_kind(Work& w) {
     edit(node->items[0], k, name(column));
     edit(node->items.back(), k, cols);
     spot->node = node;
-    auto& s = *w.strided;
-    s.name = w.launch.fresh("strided");
-    w.insert_after(spot, w.at.cols + " = " + column + " * where(" + s.name + ", " + text(s.step) + ", 1) + " +
+    w.insert_after(spot, w.at.cols + " = " + column + " * " + where("1", text(w.strided->step), tile, w) + " + " +
                              first_of(tile, w));
-    w.insert_after(spot, s.name + " = " + text(compare(tile, ">=", s.dense_tiles)));
+}
+
+/// Positions of keys in what is made of a score.
+bool reads_keys(Expr e) {
+    if (!e || (e->free & index_bit(axis::j)) == 0) return false;
+    if (e->kind == Kind::Index) return true;
+    return !(e->kind == Kind::Load && e->number == kScore) && std::any_of(e->args.begin(), e->args.end(), reads_keys);
 }
 
 } // namespace
@@ -153,20 +157,18 @@ void strided_keys(Work& w) {
     in_class[axis::j] = pool.isum(0, {{every->step, pool.index(axis::j)}, {1, every->shift}});
     Work::Strided s;
     s.dense = pool.logical_and(both, near);
-    s.sparse = pool.substitute(pool.logical_and(both, far), in_class);
+    s.sparse = divided(pool, pool.substitute(pool.logical_and(both, far), in_class), every->step);
     s.keys = pool.apply(Op::FloorDiv, pool.isum(every->step - 1, {{1, w.part.keys}, {-1, every->shift}}),
                         pool.integer(every->step));
     const auto tiles = mask::analyse(pool, s.dense, w.part.keys).ranges,
                more = mask::analyse(pool, s.sparse, s.keys).ranges;
     if (tiles.empty() || more.empty() || tiles.size() + more.size() > kMostRanges)
         return w.applied("no strided tiles: no closed form");
-    s.kind = pool.load(kTileKind, Type::Bool, {});
-    s.keep = pool.logical_and(
-        both, pool.logical_or(pool.logical_and(pool.logical_not(s.kind), near), pool.logical_and(s.kind, far)));
     Local local(w, Local::Where::Load);
     s.step = w.uses.integer(every->step);
     if (!is_int(every->shift, 0)) s.first_key = local.writer.write(every->shift);
     s.dense_tiles = call("cdiv", {w.keys, name("BN")});
+    s.count = call("cdiv", {s.first_key ? binary("-", w.keys, s.first_key) : w.keys, s.step});
     w.strided = std::move(s);
     const auto loads_keys = [&](const Statement& t) {
         const auto c = call_of(t);
@@ -174,7 +176,9 @@ void strided_keys(Work& w) {
                (base(c->items[2]) == w.at.k_cells || base(c->items[2]) == w.at.v_cells);
     };
     Work::each(w.kernel.body, loads_keys, [&](const Spot& spot) { load_by_kind(w, spot); });
-    columns_by_kind(w);
+    const Part& p = w.part;
+    if (reads_keys(p.score) || reads_keys(p.weights.value) || reads_keys(p.weights.rest) || reads_keys(p.gain))
+        columns_by_kind(w);
     w.applied("strided tiles beside dense ones");
 }
 

@@ -307,7 +307,6 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
     writer.leaf = [this](Expr e) -> NodePtr {
         if (e->kind != Kind::Load) return nullptr;
         if (e->number == kScore) return name(work_.at.scores);
-        if (e->number == kTileKind) return name(work_.strided->name);
         if (e->number >= kWorkspace && e->number < kWorkspace + static_cast<int>(work_.launch.workspace.size())) {
             Nodes index_nodes;
             for (const Expr a : e->args) index_nodes.push_back(writer.write(a, writer.level(e)));
@@ -316,7 +315,6 @@ Local::Local(Work& work, Where where) : writer(work.launch.pool, work.launch.v, 
         }
         return nullptr;
     };
-    if (work.strided && where == Where::Attend) names_.emplace(work.strided->kind, work.strided->name);
     writer.named = [this](Expr e) -> NodePtr {
         if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
         if (where_ == Where::Tiles || where_ == Where::Load || where_ == Where::Late || !writer.hoist ||

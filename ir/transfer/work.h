@@ -59,11 +59,9 @@ struct Work {
     /// Keys in tiles of two kinds: all of some places, every step-th of the others. Those tiles follow the dense ones.
     struct Strided {
         Expr dense = nullptr, sparse = nullptr; ///< what keeps keys in either, the second over numbers of its own keys
-        Expr keep = nullptr;                    ///< of a masked tile of either kind, over i, j and `kind`
         Expr keys = nullptr;                    ///< extent of j in `sparse`
-        Expr kind = nullptr;                    ///< Bool: the tile is strided
-        NodePtr step, first_key, dense_tiles;   ///< first_key null: 0
-        std::string name;                       ///< of `kind` in attend
+        NodePtr step, first_key, count;         ///< first_key null: 0; count is `keys`
+        NodePtr dense_tiles;
     };
     std::optional<Strided> strided;
     NodePtr kv;               ///< h // G in the role
