@@ -3,6 +3,7 @@
 // go. SPDX-License-Identifier: Apache-2.0
 #include "ir/lower/path.h"
 #include "ir/lower/place.h"
+#include "ir/lower/slice.h"
 #include <algorithm>
 
 namespace cubridge::ir::lower {
@@ -25,46 +26,14 @@ struct Found {
     std::set<std::string> tiles, operands;
 };
 
-const Node* effect(const Statement& s, const char* function) {
-    const bool is = s.kind == K::Simple && s.node->kind == Kind::ExprStmt && callee(*s.node->items[0]) == function;
-    return is ? s.node->items[0].get() : nullptr;
-}
-
-bool takes(const Statement& s) {
-    return s.kind == K::Simple && s.node->kind == Kind::Assign && callee(*s.node->items.back()) == "take";
-}
-
-/// Whether a statement has to do with queues, or with how often others run.
-bool matters(const Statement& s) {
-    if (s.kind == K::Simple && (s.node->kind == Kind::Break || takes(s))) return true;
-    if (const Node* copy = effect(s, "copy_async")) return copy->keywords.empty();
-    if (const Node* wait = effect(s, "wait")) return wait->items.size() == 2;
-    if (effect(s, "gemm_async") != nullptr) return true;
-    return std::any_of(s.body.begin(), s.body.end(), matters);
-}
-
-void written_in(const std::vector<Statement>& body, std::vector<std::string>& out) {
-    for (const auto& s : body) {
-        const auto names = written_by(s);
-        out.insert(out.end(), names.begin(), names.end());
-        written_in(s.body, out);
-    }
-}
-
 class Follower {
 public:
-    Follower(const Analysis& analysis, const Kernel& kernel, Lengths lengths, int entries)
-        : analysis_(analysis), kernel_(kernel), lengths_(lengths), entries_(entries) {}
+    Follower(const Analysis& analysis, const Slice& slice, Lengths lengths, int entries)
+        : analysis_(analysis), slice_(slice), lengths_(lengths), entries_(entries) {}
 
     std::map<const Statement*, Found> found;
 
-    void role(const Statement& s) {
-        Path start;
-        start.known = int_constants(kernel_);
-        for (const auto& p : kernel_.body)
-            if (p.kind == K::Simple) assign_on(p, start, lengths_, 0);
-        block(s.body, {start});
-    }
+    void role(const Statement& s, const Path& start) { block(s.body, {start}); }
 
 private:
     int item(const Path& p) const { return p.taken > 0 ? p.taken - 1 : item_; }
@@ -73,7 +42,7 @@ private:
 
     Place place(const Node& n, const Path& p) const {
         if (n.kind == Kind::Attribute) return place(*n.items[0], p); // x.T
-        if (n.kind != Kind::Subscript) return {n.text, {}};
+        if (n.kind != Kind::Subscript || slice_.waited.count(storage_of(n)) == 0) return {storage_of(n), {}};
         Place out = place(*n.items[0], p);
         for (const auto& i : parts(n.items[1])) out.index.push_back(value(*i, p));
         return out;
@@ -82,6 +51,7 @@ private:
     Paths block(const std::vector<Statement>& body, Paths paths) {
         for (std::size_t k = 0; k < body.size(); ++k) {
             const Statement& s = body[k];
+            if (slice_.followed.count(&s) == 0) continue;
             if (++steps_ > kSteps || paths.size() > kPaths)
                 located(s, [&] { fail("no_rule", "too many paths lead here to count what is in flight"); });
             Paths stopped, going;
@@ -104,11 +74,12 @@ private:
     }
 
     /// A name that was tested is known from then on.
-    static void learn(const Node& condition, bool holds, const Scope& scope, Path& p) {
+    void learn(const Node& condition, bool holds, const Scope& scope, Path& p) const {
         if (condition.kind == Kind::Unary && condition.text == "not")
             return learn(*condition.items[0], !holds, scope, p);
         const Variable* v = condition.kind == Kind::Name ? scope.find(condition.text) : nullptr;
-        if (v != nullptr && v->type == scalar(Elem::Bool, true)) p.known[condition.text] = holds ? 1 : 0;
+        if (v != nullptr && v->type == scalar(Elem::Bool, true) && slice_.names.count(condition.text) != 0)
+            p.known[condition.text] = holds ? 1 : 0;
     }
 
     Paths branch(const Statement& s, const Statement* other, const Paths& paths) {
@@ -254,7 +225,7 @@ private:
         ++p.taken;
         Paths all{std::move(p)};
         for (const auto& b : analysis_.of(s).results) {
-            if (!(b.type == scalar(Elem::Bool, true))) continue;
+            if (!(b.type == scalar(Elem::Bool, true)) || slice_.names.count(b.name) == 0) continue;
             Paths both;
             for (const auto& q : all)
                 for (const std::int64_t v : {0, 1})
@@ -331,7 +302,7 @@ private:
     }
 
     const Analysis& analysis_;
-    const Kernel& kernel_;
+    const Slice& slice_;
     const Lengths lengths_;
     const int entries_;
     int item_ = 0;
@@ -346,13 +317,12 @@ int only(const std::set<int>& counts, const char* what) {
 }
 
 Pending pending(const Statement& s, const Found& f, const Scope& scope) {
-    const Node* storage = s.node->items[0]->items[1].get();
-    while (storage->kind == Kind::Subscript) storage = storage->items[0].get();
-    const bool registers = scope.find(storage->text)->type.storage;
+    const std::string& storage = storage_of(*s.node->items[0]->items[1]);
+    const bool registers = scope.find(storage)->type.storage;
     if (f.copies.empty() && f.stores.empty() && f.products.empty())
         fail("no_rule", std::string("no ") + (registers ? "product" : "copy") + " of this is in flight");
     Pending out{only(f.copies, "copies"), only(f.stores, "stores"), only(f.products, "products"), {}};
-    if (registers) out.retired.push_back(storage->text); // it is read next; the others must not move above the wait
+    if (registers) out.retired.push_back(storage); // it is read next; the others must not move above the wait
     for (const auto* names : {&f.tiles, &f.operands})
         for (const auto& n : *names)
             if (std::find(out.retired.begin(), out.retired.end(), n) == out.retired.end()) out.retired.push_back(n);
@@ -376,10 +346,17 @@ void derive_waits(const Kernel& kernel, Analysis& analysis) {
     const std::int64_t most = 2 * stages + 2;
     for (const auto& s : kernel.body) {
         if (s.kind != K::With || !matters(s)) continue;
+        const Slice slice(s);
+        Path start;
+        start.known = constants;
+        for (const auto& p : kernel.body)
+            if (p.kind == K::Simple) assign_on(p, start, {}, 0);
+        for (auto it = start.known.begin(); it != start.known.end();)
+            it = slice.names.count(it->first) != 0 ? std::next(it) : start.known.erase(it);
         for (std::int64_t first = 1; first <= most; ++first)
             for (const std::int64_t then : {std::int64_t{1}, std::int64_t{2}, most}) {
-                Follower follower(analysis, kernel, {first, then}, static_cast<int>(stages) + 2);
-                follower.role(s);
+                Follower follower(analysis, slice, {first, then}, static_cast<int>(stages) + 2);
+                follower.role(s, start);
                 for (const auto& [at, found] : follower.found) merge(all[at], found);
             }
     }
