@@ -40,12 +40,14 @@ def attention(
         return [(beyond + last1, beyond + high2, True), (beyond + first1, beyond + last1, False), (beyond + low, beyond + first1, True), (beyond + every1 // BN, beyond + high1, True), (beyond + 0, beyond + every1 // BN, False), (last, high, True), (first, last, False), (least // BN, first, True)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
-        i, column = rows(i0, R), cols(0, BN)
-        strided = n >= cdiv(Sk, BN)
-        j = column * where(strided, C0, 1) + where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0)
+        i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & (j < x1) & (((j <= i - x0) | (j >= i + x0)) & strided | (j > i - x0) & (j < i + x0) & ~strided), x, -inf)
+            if n >= cdiv(Sk, BN):
+                column = cols((n - cdiv(Sk, BN)) * BN, BN)
+                x = where((column < cdiv(Sk, C0)) & (column < (x1 + C1) // C0) & ((column <= (i - x0) // C0) | (column >= -((-i - x0) // C0))), x, -inf)
+            else:
+                x = where((j < Sk) & (j < x1) & (j > i - x0) & (j < i + x0), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -8,7 +8,7 @@ def attention(
     K: elem[B, Hk, Sk, D],
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
-    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, C0=5, C1=3, C2=7, C3=6, C4=4):
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, C0=5, C1=3, C2=6, C3=7, C4=4):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -19,10 +19,10 @@ def attention(
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
         some = clamp(i1, 0, Sk)
-        least = clamp(i0 - C3, 0, Sk)
+        least = clamp(i0 - C2, 0, Sk)
         high = maximum(cdiv(some, BN), least // BN)
         every = clamp(i0 + 1, 0, Sk)
-        first = clamp(cdiv(clamp(i1 - C2, 0, Sk), BN), least // BN, high)
+        first = clamp(cdiv(clamp(i1 - C3, 0, Sk), BN), least // BN, high)
         last = clamp(every // BN, first, high)
         beyond = cdiv(Sk, BN)
         some1 = clamp(minimum((i1 + 1) // C0, (i1 + C4) // C0 - 2), 0, cdiv(Sk - C1, C0))
@@ -30,12 +30,14 @@ def attention(
         return [(beyond + every1 // BN, beyond + cdiv(some1, BN), True), (beyond + 0, beyond + every1 // BN, False), (last, high, True), (first, last, False), (least // BN, first, True)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
-        i, column = rows(i0, R), cols(0, BN)
-        strided = n >= cdiv(Sk, BN)
-        j = column * where(strided, C0, 1) + where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0 + C1)
+        i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & (j <= i) & ((j <= i - C2) & strided | (j >= i - C3) & ~strided), x, -inf)
+            if n >= cdiv(Sk, BN):
+                column = cols((n - cdiv(Sk, BN)) * BN, BN)
+                x = where((column < cdiv(Sk - C1, C0)) & (column < (i + 2) // C0) & (column <= i // C0 - 2), x, -inf)
+            else:
+                x = where((j < Sk) & (j <= i) & (j >= i - C2), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

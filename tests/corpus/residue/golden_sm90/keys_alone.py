@@ -34,7 +34,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk, T)) & (i >= T * j), x, -inf)
+            x = where((j < cdiv(Sk, T)) & (j <= i // T), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -33,7 +33,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - (h + 1) % T, T)) & (T * j + (h + 1) % T <= T * i + h % T), x, -inf)
+            x = where((j < cdiv(Sk - (h + 1) % T, T)) & (j <= i + (h % T - (h + 1) % T) // T), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

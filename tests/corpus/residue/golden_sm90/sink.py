@@ -37,7 +37,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - (h + (Sk - Sq) % T) % T, T)) & (T * j + (Sq + (h + (Sk - Sq) % T) % T) <= T * i + (Sk + h % T)), x, -inf)
+            x = where((j < cdiv(Sk - (h + (Sk - Sq) % T) % T, T)) & (j <= i + (Sk + h % T - Sq - (h + (Sk - Sq) % T) % T) // T), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -37,7 +37,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
         if masked:
-            x = where((j < cdiv(Sk - (h + C1) % T, T)) & (T * j + (h + C1) % T <= T * i + h % T), x, -inf)
+            x = where((j < cdiv(Sk - (h + C1) % T, T)) & (j <= i + (h % T - (h + C1) % T) // T), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

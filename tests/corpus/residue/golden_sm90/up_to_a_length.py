@@ -34,7 +34,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & (T * j + h % T < x0), x, -inf)
+            x = where((j < cdiv(Sk - h % T, T)) & (j < (x0 - h % T + C1) // T), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

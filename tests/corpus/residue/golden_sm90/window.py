@@ -38,7 +38,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & (j <= i) & (T * i <= T * j + x0), x, -inf)
+            x = where((j < cdiv(Sk - h % T, T)) & (j <= i) & (j >= i - x0 // T), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

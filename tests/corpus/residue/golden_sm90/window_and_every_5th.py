@@ -10,7 +10,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, C0=5, C1=3, C2=7, C3=6, C4=4):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, C0=5, C1=3, C2=6, C3=7, C4=4):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -26,10 +26,10 @@ def attention(
 
     def key_tiles(b, h, i0, i1):
         some = clamp(i1, 0, Sk)
-        least = clamp(i0 - C3, 0, Sk)
+        least = clamp(i0 - C2, 0, Sk)
         high = maximum(cdiv(some, BN), least // BN)
         every = clamp(i0 + 1, 0, Sk)
-        first1 = clamp(cdiv(clamp(i1 - C2, 0, Sk), BN), least // BN, high)
+        first1 = clamp(cdiv(clamp(i1 - C3, 0, Sk), BN), least // BN, high)
         last = clamp(every // BN, first1, high)
         beyond = cdiv(Sk, BN)
         some1 = clamp(minimum((i1 + 1) // C0, (i1 + C4) // C0 - 2), 0, cdiv(Sk - C1, C0))
@@ -37,12 +37,14 @@ def attention(
         return [(beyond + every1 // BN, beyond + cdiv(some1, BN), True), (beyond + 0, beyond + every1 // BN, False), (last, high, True), (first1, last, False), (least // BN, first1, True)]
 
     def scores(S, b, h, i0, n, masked):
-        i, column = rows(i0, R), cols(0, BN)
-        strided = n >= cdiv(Sk, BN)
-        j = column * where(strided, C0, 1) + where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0 + C1)
+        i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & (j <= i) & ((j <= i - C2) & strided | (j >= i - C3) & ~strided), x, -inf)
+            if n >= cdiv(Sk, BN):
+                column = cols((n - cdiv(Sk, BN)) * BN, BN)
+                x = where((column < cdiv(Sk - C1, C0)) & (column < (i + 2) // C0) & (column <= i // C0 - 2), x, -inf)
+            else:
+                x = where((j < Sk) & (j <= i) & (j >= i - C2), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

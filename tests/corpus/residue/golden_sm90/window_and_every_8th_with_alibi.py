@@ -42,12 +42,15 @@ def attention(
 
     def scores(S, b, h, i0, n, masked, factor):
         i, column = rows(i0, R), cols(0, BN)
-        strided = n >= cdiv(Sk, BN)
-        j = column * where(strided, C0, 1) + where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0)
-        column1 = f32(j - i0) * factor
-        x = S * scale + column1
+        j = column * where(n < cdiv(Sk, BN), 1, C0) + where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0)
+        column2 = f32(j - i0) * factor
+        x = S * scale + column2
         if masked:
-            x = where((j < Sk) & (j <= i) & ((j <= i - x0) & strided | (j > i - x0) & ~strided), x, -inf)
+            if n >= cdiv(Sk, BN):
+                column1 = cols((n - cdiv(Sk, BN)) * BN, BN)
+                x = where((column1 < cdiv(Sk, C0)) & (column1 <= i // C0) & (column1 <= (i - x0) // C0), x, -inf)
+            else:
+                x = where((j < Sk) & (j <= i) & (j > i - x0), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -47,12 +47,14 @@ def attention(
         return [(beyond + last1, beyond + high2, True), (beyond + first2, beyond + last1, False), (beyond + least1 // BN, beyond + first2, True), (last, high1, True), (first1, last, False), (low, first1, True), (every // BN, high, True), (0, every // BN, False)]
 
     def scores(S, b, h, i0, n, masked):
-        i, column = rows(i0, R), cols(0, BN)
-        strided = n >= cdiv(Sk, BN)
-        j = column * where(strided, C0, 1) + where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0)
+        i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & (j <= i) & ((j <= i - x0) & (j >= x1) & strided | ((j > i - x0) | (j < x1)) & ~strided), x, -inf)
+            if n >= cdiv(Sk, BN):
+                column = cols((n - cdiv(Sk, BN)) * BN, BN)
+                x = where((column < cdiv(Sk, C0)) & (column <= i // C0) & (column <= (i - x0) // C0) & (column >= -(-x1 // C0)), x, -inf)
+            else:
+                x = where((j < Sk) & (j <= i) & ((j > i - x0) | (j < x1)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
