@@ -3,6 +3,7 @@
 #include "ir/transfer/rules.h"
 #include "ir/transfer/tables.h"
 #include <algorithm>
+#include <map>
 
 namespace cubridge::ir::transfer {
 namespace {
@@ -38,9 +39,37 @@ std::vector<std::string> kept(Work& w, Expr keep, Expr keys, const std::string& 
                             : pool.logical_and(pool.apply(Op::Lt, pool.index(axis::j), keys), keep);
     Local local(w, Local::Where::Attend);
     local.writer.index[axis::j] = name(columns);
+    // quotients and remainders of rows and of the item once a tile: conditions are decided one behind the other
+    std::map<Expr, std::string> names;
+    local.writer.named = [&names, named = local.writer.named](Expr e) -> NodePtr {
+        const auto it = names.find(e);
+        return it != names.end() ? name(it->second) : named(e);
+    };
+    std::vector<std::string> out;
+    const auto divide = [&](auto&& self, Expr e) -> void {
+        const bool division =
+            (e->kind == Kind::FloorDiv || e->kind == Kind::Mod) && local.writer.level(e) <= Level::Row;
+        if (!division || is_const(e->args[0])) {
+            for (const Expr a : e->args) self(self, a);
+        } else if (names.count(e) == 0) {
+            const std::string value = text(local.writer.make(e)), n = w.launch.fresh("limit");
+            out.insert(out.end(), local.made.begin(), local.made.end());
+            local.made.clear();
+            out.push_back(n + " = " + value);
+            names.emplace(e, n);
+        }
+    };
+    divide(divide, keep);
     // the bound of the keys first, as the expert has it
     NodePtr condition;
-    if (inside != keep || is_true(keep)) condition = compare(name(columns), "<", count);
+    if (inside != keep || is_true(keep)) {
+        NodePtr bound = count;
+        if (count->kind == syntax::Kind::Call) {
+            bound = name(w.launch.fresh("keys"));
+            out.push_back(bound->text + " = " + text(count));
+        }
+        condition = compare(name(columns), "<", bound);
+    }
     const auto also = [&](Expr e) {
         const NodePtr x = local.writer.write(e);
         condition = condition ? binary("&", condition, x) : x;
@@ -50,7 +79,7 @@ std::vector<std::string> kept(Work& w, Expr keep, Expr keys, const std::string& 
     else if (!is_true(keep))
         also(keep);
     const char* dropped = w.part.weights.kind == Weights::Kind::Softmax ? ", -inf)" : ", 0.0)";
-    auto out = local.made;
+    out.insert(out.end(), local.made.begin(), local.made.end());
     out.push_back(w.at.x + " = where(" + text(condition) + ", " + w.at.x + dropped);
     return out;
 }

@@ -31,7 +31,8 @@ def attention(
         column = f32(j - i0) * factor
         x = S * scale + column
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & (j <= i), x, -inf)
+            keys = cdiv(Sk - h % T, T)
+            x = where((j < keys) & (j <= i), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -37,7 +37,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S * scale - bias[b, j + (Sq - i)]
         if masked:
-            x = where((j < cdiv(Sk - h % 2, 2)) & (j <= i), x, -inf)
+            keys = cdiv(Sk - h % 2, 2)
+            x = where((j < keys) & (j <= i), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

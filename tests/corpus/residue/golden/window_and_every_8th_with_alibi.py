@@ -41,7 +41,10 @@ def attention(
         if masked:
             if n >= cdiv(Sk, BN):
                 column1 = cols((n - cdiv(Sk, BN)) * BN, BN)
-                x = where((column1 < cdiv(Sk, C0)) & (column1 <= i // C0) & (column1 <= (i - x0) // C0), x, -inf)
+                limit = i // C0
+                limit1 = (i - x0) // C0
+                keys = cdiv(Sk, C0)
+                x = where((column1 < keys) & (column1 <= limit) & (column1 <= limit1), x, -inf)
             else:
                 x = where((j < Sk) & (j <= i) & (j > i - x0), x, -inf)
         new_max = maximum(row_max, x.amax(-1))

@@ -45,7 +45,11 @@ def attention(
         if masked:
             if n >= cdiv(Sk, BN):
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
-                x = where((column < cdiv(Sk, C0)) & (column <= i // C0) & (column <= (i - x0) // C0) & (column >= -(-x1 // C0)), x, -inf)
+                limit = i // C0
+                limit1 = (i - x0) // C0
+                limit2 = -x1 // C0
+                keys = cdiv(Sk, C0)
+                x = where((column < keys) & (column <= limit) & (column <= limit1) & (column >= -limit2), x, -inf)
             else:
                 x = where((j < Sk) & (j <= i) & ((j > i - x0) | (j < x1)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))

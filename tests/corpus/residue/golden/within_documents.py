@@ -55,8 +55,10 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = x0[T * j + h % T]
-            x = where((j < cdiv(Sk - h % T, T)) & (j <= i) & (column == row), x, -inf)
+            limit = h % T
+            keys = cdiv(Sk - h % T, T)
+            column = x0[T * j + limit]
+            x = where((j < keys) & (j <= i) & (column == row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

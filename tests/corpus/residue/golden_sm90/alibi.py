@@ -38,7 +38,8 @@ def attention(
         column = f32(j - i0) * factor
         x = S * scale + column
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & (j <= i), x, -inf)
+            keys = cdiv(Sk - h % T, T)
+            x = where((j < keys) & (j <= i), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -51,7 +51,10 @@ def attention(
         if masked:
             if n >= cdiv(Sk, BN):
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
-                x = where((column < cdiv(Sk, C0)) & ((column <= (i - x0) // C0) | (column >= -((-i - x0) // C0))), x, -inf)
+                limit1 = (i - x0) // C0
+                limit2 = (-i - x0) // C0
+                keys = cdiv(Sk, C0)
+                x = where((column < keys) & ((column <= limit1) | (column >= -limit2)), x, -inf)
             else:
                 x = where((j < Sk) & (j > i - x0) & (j < i + x0), x, -inf)
         return x

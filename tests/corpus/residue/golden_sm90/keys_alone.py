@@ -34,7 +34,9 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk, T)) & (j <= i // T), x, -inf)
+            limit1 = i // T
+            keys = cdiv(Sk, T)
+            x = where((j < keys) & (j <= limit1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

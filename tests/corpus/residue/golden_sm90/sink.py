@@ -37,7 +37,9 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - (h + (Sk - Sq) % T) % T, T)) & (j <= i + (Sk + h % T - Sq - (h + (Sk - Sq) % T) % T) // T), x, -inf)
+            limit1 = (Sk + h % T - Sq - (h + (Sk - Sq) % T) % T) // T
+            keys = cdiv(Sk - (h + (Sk - Sq) % T) % T, T)
+            x = where((j < keys) & (j <= i + limit1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -37,7 +37,9 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
         if masked:
-            x = where((j < cdiv(Sk - (h + C1) % T, T)) & (j <= i + (h % T - (h + C1) % T) // T), x, -inf)
+            limit1 = (h % T - (h + C1) % T) // T
+            keys = cdiv(Sk - (h + C1) % T, T)
+            x = where((j < keys) & (j <= i + limit1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -34,7 +34,9 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & (j < (x0 - h % T + C1) // T), x, -inf)
+            limit1 = (x0 - h % T + C1) // T
+            keys = cdiv(Sk - h % T, T)
+            x = where((j < keys) & (j < limit1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

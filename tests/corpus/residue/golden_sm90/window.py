@@ -38,7 +38,9 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & (j <= i) & (j >= i - x0 // T), x, -inf)
+            limit1 = x0 // T
+            keys = cdiv(Sk - h % T, T)
+            x = where((j < keys) & (j <= i) & (j >= i - limit1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

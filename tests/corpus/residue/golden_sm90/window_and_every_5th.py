@@ -42,7 +42,10 @@ def attention(
         if masked:
             if n >= cdiv(Sk, BN):
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
-                x = where((column < cdiv(Sk - C1, C0)) & (column < (i + 2) // C0) & (column <= i // C0 - 2), x, -inf)
+                limit1 = (i + 2) // C0
+                limit2 = i // C0
+                keys = cdiv(Sk - C1, C0)
+                x = where((column < keys) & (column < limit1) & (column <= limit2 - 2), x, -inf)
             else:
                 x = where((j < Sk) & (j <= i) & (j >= i - C2), x, -inf)
         return x

@@ -48,7 +48,10 @@ def attention(
         if masked:
             if n >= cdiv(Sk, BN):
                 column1 = cols((n - cdiv(Sk, BN)) * BN, BN)
-                x = where((column1 < cdiv(Sk, C0)) & (column1 <= i // C0) & (column1 <= (i - x0) // C0), x, -inf)
+                limit1 = i // C0
+                limit2 = (i - x0) // C0
+                keys = cdiv(Sk, C0)
+                x = where((column1 < keys) & (column1 <= limit1) & (column1 <= limit2), x, -inf)
             else:
                 x = where((j < Sk) & (j <= i) & (j > i - x0), x, -inf)
         return x

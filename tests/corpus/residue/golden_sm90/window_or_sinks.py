@@ -11,7 +11,7 @@ def attention(
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
     x0: i32,
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=8, C2=3):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3, C2=8):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -26,14 +26,14 @@ def attention(
     items = channel(4, takers=WG + 1)
 
     def key_tiles(b, h, i0, i1):
-        some = clamp(minimum(i1, (C2 - h % T) // T + 2), 0, cdiv(Sk - h % T, T))
+        some = clamp(minimum(i1, (C1 - h % T) // T + 2), 0, cdiv(Sk - h % T, T))
         high = cdiv(some, BN)
         some1 = clamp(i1, 0, cdiv(Sk - h % T, T))
-        least = clamp(maximum(minimum(i1, (C2 - h % T) // T + 2), i0 - x0 // T), 0, cdiv(Sk - h % T, T))
+        least = clamp(maximum(minimum(i1, (C1 - h % T) // T + 2), i0 - x0 // T), 0, cdiv(Sk - h % T, T))
         high1 = where(least < some1, cdiv(some1, BN), high)
         low = clamp(least // BN, high, high1)
         every = clamp(i0 + 1, 0, cdiv(Sk - h % T, T))
-        first1 = clamp(cdiv(clamp(maximum(minimum(i1, (C2 - h % T) // T + 2), i1 - x0 // T - 1), 0, cdiv(Sk - h % T, T)), BN), low, high1)
+        first1 = clamp(cdiv(clamp(maximum(minimum(i1, (C1 - h % T) // T + 2), i1 - x0 // T - 1), 0, cdiv(Sk - h % T, T)), BN), low, high1)
         last = clamp(every // BN, first1, high1)
         return [(last, high1, True), (first1, last, False), (low, first1, True), (0, high, True)]
 
@@ -41,7 +41,10 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < cdiv(Sk - h % T, T)) & ((j <= i) & ((T * j + T * i) % C1 == 0) & (j <= (C2 - h % T) // T + 1) | (j <= i) & (j >= i - x0 // T)), x, -inf)
+            limit1 = (C1 - h % T) // T
+            limit2 = x0 // T
+            keys = cdiv(Sk - h % T, T)
+            x = where((j < keys) & ((j <= i) & ((T * j + T * i) % C2 == 0) & (j <= limit1 + 1) | (j <= i) & (j >= i - limit2)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -52,7 +52,11 @@ def attention(
         if masked:
             if n >= cdiv(Sk, BN):
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
-                x = where((column < cdiv(Sk, C0)) & (column <= i // C0) & (column <= (i - x0) // C0) & (column >= -(-x1 // C0)), x, -inf)
+                limit1 = i // C0
+                limit2 = (i - x0) // C0
+                limit3 = -x1 // C0
+                keys = cdiv(Sk, C0)
+                x = where((column < keys) & (column <= limit1) & (column <= limit2) & (column >= -limit3), x, -inf)
             else:
                 x = where((j < Sk) & (j <= i) & ((j > i - x0) | (j < x1)), x, -inf)
         return x

@@ -62,8 +62,10 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = x0[T * j + h % T]
-            x = where((j < cdiv(Sk - h % T, T)) & (j <= i) & (column == row), x, -inf)
+            limit1 = h % T
+            keys = cdiv(Sk - h % T, T)
+            column = x0[T * j + limit1]
+            x = where((j < keys) & (j <= i) & (column == row), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
