@@ -172,7 +172,7 @@ TEST(ResidueTest, WrongTilesOfTwoKindsAreFound) {
     // more tiles, or a condition of the mask that another one implies
     const auto more = [](const std::string& line, const Edit& e) {
         return has(line, "some") || has(line, "every") || has(line, "first") || has(line, "least") ||
-               (has(line, "x = where(") && std::string(e.from) == "// C0");
+               (has(line, "limit") && std::string(e.from) == "// C0");
     };
     int found = 0;
     for (const char* f : {"mods.py:window_and_every_5th", "mods.py:window_sinks_and_every_8th"})
