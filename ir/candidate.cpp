@@ -41,6 +41,12 @@ struct Known {
     bool alone() const { return arch.ends_with('a') || arch.ends_with('f'); }
     bool fits(const std::string& to) const { return alone() ? to == arch : to.empty() || number(to) >= number(arch); }
     int number() const { return number(arch); }
+    /// Of its key tiles, the widest first. An expert that may spill registers has one.
+    std::vector<const char*> forms(const Request& request) const {
+        if (!alone()) return {""};
+        if (std::max(request.head_dim, request.head_dim_v) > 192) return {"", "/64"};
+        return {"", "/96", "/64"};
+    }
 
 private:
     static int number(const std::string& text) {
@@ -177,7 +183,8 @@ Result<std::vector<std::string>> Candidate::experts(const Specification& specifi
         if (auto error = refused(specification, request)) return *error;
         std::vector<std::string> out;
         for (const auto& known : known_experts())
-            if (known.fits(request.arch)) out.emplace_back(known.expert->name);
+            if (known.fits(request.arch))
+                for (const char* form : known.forms(request)) out.push_back(std::string(known.expert->name) + form);
         if (out.empty()) return unsupported("no expert is for " + request.arch);
         return out;
     } catch (const Failure& f) {
@@ -192,7 +199,9 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
     try {
         if (auto error = refused(specification, request)) return *error;
         const auto& all = known_experts();
-        const auto known = std::find_if(all.begin(), all.end(), [&](const Known& k) { return k.expert->name == name; });
+        const std::string plain = name.substr(0, name.find('/'));
+        const auto known =
+            std::find_if(all.begin(), all.end(), [&](const Known& k) { return k.expert->name == plain; });
         if (known == all.end()) return Error{"name", "there is no expert `" + name + "`", {}, ""};
         if (!known->program) return known->program.error();
         if (!known->fits(request.arch))
@@ -208,9 +217,15 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
             const auto& input = specification.inputs()[static_cast<std::size_t>(number)];
             target.operands.push_back({input.dtype, input.rank});
         }
+        if (plain != name) {
+            const auto forms = known->forms(request);
+            if (std::find(forms.begin(), forms.end(), name.substr(plain.size())) == forms.end())
+                return Error{"name", "expert `" + plain + "` has no form `" + name + "` for these head dims", {}, ""};
+            target.keys = std::stoi(name.substr(plain.size() + 1));
+        }
         auto made = transfer::transfer(expert, target);
         if (!made) return made.error();
-        state->name = std::string(state->expert->name);
+        state->name = name;
         state->expert_text = cuir::print(expert);
         state->program = std::move(made->program);
         state->text = cuir::print(state->program);

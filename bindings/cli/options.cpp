@@ -211,8 +211,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
     if (o.heads_kv != 0 && o.heads_q % o.heads_kv != 0)
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));
     const auto experts = ir::built_in_experts();
-    if (!o.expert.empty() && o.command != "lower" &&
-        std::none_of(experts.begin(), experts.end(), [&](const auto& e) { return e.name == o.expert; }))
+    if (!o.expert.empty() && o.command != "lower" && std::none_of(experts.begin(), experts.end(), [&](const auto& e) {
+            return e.name == o.expert.substr(0, o.expert.find('/'));
+        }))
         throw Usage("--expert: there is no expert " + o.expert);
     return o;
 }

@@ -127,8 +127,11 @@ struct Rows { int first; MEMBER explicit Rows(int i) : first(i + warp_row() + la
 struct Cols {
     int first; float low;
     MEMBER explicit Cols(int j) : first(j + 2 * (lane_id() & 3)), low((float)first) {}
-    MEMBER int operator[](int c) const { return first + 8 * (c / 2) + c % 2; }
-    MEMBER float real(int c) const { return low + (float)(8 * (c / 2) + c % 2); }
+    static MEMBER constexpr int offset(int c) { return 8 * (c / 2) + c % 2; }
+    MEMBER int operator[](int c) const { return first + offset(c); }
+    MEMBER float real(int c) const { return low + (float)offset(c); }
+    MEMBER int after(int x) const { return max(x, -(1 << 30)) - first; } // to be compared with an offset: no overflow
+    MEMBER float before(int c, int x) const { return (float)(x - first) - (float)offset(c); }
 };
 FN float quad_max(float x) { x = fmaxf(x, __shfl_xor_sync(~0u, x, 1)); return fmaxf(x, __shfl_xor_sync(~0u, x, 2)); }
 FN float quad_sum(float x) { x += __shfl_xor_sync(~0u, x, 1); return x + __shfl_xor_sync(~0u, x, 2); }

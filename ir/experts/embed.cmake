@@ -1,15 +1,19 @@
-# Makes ${out} from the experts of this folder: each .cu becomes one string, with common.cuh where it includes it.
+# Makes ${out} from the experts of this folder: each .cu becomes one string, with what it includes in its place.
 function(cubridge_embed_experts out)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/experts)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cu)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.cuh)
   list(SORT files)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files} ${folder}/common.cuh)
-  file(READ ${folder}/common.cuh common)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files} ${headers})
   set(rows "")
   foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
     file(READ ${file} text)
-    string(REPLACE "#include \"common.cuh\"\n" "${common}" text "${text}")
+    foreach(header ${headers})
+      get_filename_component(header_name ${header} NAME)
+      file(READ ${header} included)
+      string(REPLACE "#include \"${header_name}\"\n" "${included}" text "${text}")
+    endforeach()
     string(APPEND rows "    {\"${name}\", R\"cu(${text})cu\"},\n")
   endforeach()
   file(WRITE ${out}.new

@@ -232,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
 //|         if masked:
         if (masked) {
 //|             x = where(j < Sk, x, -inf)
-            EACH(e, x) x[e] = (j[CID(e)] < Sk) ? x[e] : -INF;
+            EACH(e, x) x[e] = (j.offset(CID(e)) < j.after(Sk)) ? x[e] : -INF;
 //|             # end
         }
 //|         new_max = maximum(row_max, x.amax(-1))

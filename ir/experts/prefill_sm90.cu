@@ -128,77 +128,16 @@ template <class T, int H, int C, int N> FN void store(const Cell<T, H, C>& to, c
 
 // ---- Products. A matrix descriptor: start / 16, leading offset / 16 << 16, then stride 1024 bytes and the 128-byte swizzle,
 // which are the same for all: low words are what is passed around and advanced.
-#define DESCRIPTOR_HIGH "0x40000040"
 FN u32 descriptor(u32 address, u32 leading) { return (address & 0x3FFFF) >> 4 | (leading >> 4) << 16; }
 FN void gemm_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 FN void gemm_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-#define A1 "%0,%1,%2,%3,%4,%5,%6,%7"
-#define A2 A1 ",%8,%9,%10,%11,%12,%13,%14,%15"
-#define A3 A2 ",%16,%17,%18,%19,%20,%21,%22,%23"
-#define A4 A3 ",%24,%25,%26,%27,%28,%29,%30,%31"
-#define A5 A4 ",%32,%33,%34,%35,%36,%37,%38,%39"
-#define A6 A5 ",%40,%41,%42,%43,%44,%45,%46,%47"
-#define A7 A6 ",%48,%49,%50,%51,%52,%53,%54,%55"
-#define A8 A7 ",%56,%57,%58,%59,%60,%61,%62,%63"
-#define A9 A8 ",%64,%65,%66,%67,%68,%69,%70,%71"
-#define A10 A9 ",%72,%73,%74,%75,%76,%77,%78,%79"
-#define A11 A10 ",%80,%81,%82,%83,%84,%85,%86,%87"
-#define A12 A11 ",%88,%89,%90,%91,%92,%93,%94,%95"
-#define A13 A12 ",%96,%97,%98,%99,%100,%101,%102,%103"
-#define A14 A13 ",%104,%105,%106,%107,%108,%109,%110,%111"
-#define A15 A14 ",%112,%113,%114,%115,%116,%117,%118,%119"
-#define A16 A15 ",%120,%121,%122,%123,%124,%125,%126,%127"
-#define FX(i) "+f"(x[i]), "+f"(x[i + 1]), "+f"(x[i + 2]), "+f"(x[i + 3]), "+f"(x[i + 4]), "+f"(x[i + 5]), "+f"(x[i + 6]), "+f"(x[i + 7])
-#define F1 FX(0)
-#define F2 F1, FX(8)
-#define F3 F2, FX(16)
-#define F4 F3, FX(24)
-#define F5 F4, FX(32)
-#define F6 F5, FX(40)
-#define F7 F6, FX(48)
-#define F8 F7, FX(56)
-#define F9 F8, FX(64)
-#define F10 F9, FX(72)
-#define F11 F10, FX(80)
-#define F12 F11, FX(88)
-#define F13 F12, FX(96)
-#define F14 F13, FX(104)
-#define F15 F14, FX(112)
-#define F16 F15, FX(120)
-#define WIDTHS(DO) /* accumulators in eights, columns, then the numbers of the operands behind them */ \
-    DO(1, 16, 8, 9, 10, 11, 12, 13) DO(2, 32, 16, 17, 18, 19, 20, 21) DO(3, 48, 24, 25, 26, 27, 28, 29) DO(4, 64, 32, 33, 34, 35, 36, 37) \
-    DO(5, 80, 40, 41, 42, 43, 44, 45) DO(6, 96, 48, 49, 50, 51, 52, 53) DO(7, 112, 56, 57, 58, 59, 60, 61) DO(8, 128, 64, 65, 66, 67, 68, 69) \
-    DO(9, 144, 72, 73, 74, 75, 76, 77) DO(10, 160, 80, 81, 82, 83, 84, 85) DO(11, 176, 88, 89, 90, 91, 92, 93) DO(12, 192, 96, 97, 98, 99, 100, 101) \
-    DO(13, 208, 104, 105, 106, 107, 108, 109) DO(14, 224, 112, 113, 114, 115, 116, 117) DO(15, 240, 120, 121, 122, 123, 124, 125) DO(16, 256, 128, 129, 130, 131, 132, 133)
-// one step of 16 columns of A and B, both in shared memory; `add` 0: x is not read
-#define STEP_SHARED(TYPE, n, width, a, b, c, d, e, f) \
-    if constexpr (N == 8 * n) asm volatile("{\n.reg .pred p;\n.reg .b64 a, b;\nsetp.ne.b32 p, %" #c ", 0;\nmov.b64 a, {%" #a ", " DESCRIPTOR_HIGH "};\nmov.b64 b, {%" #b ", " DESCRIPTOR_HIGH "};\n" \
-        "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." TYPE "." TYPE " {" A##n "}, a, b, p, 1, 1, 0, 0;\n}" : F##n : "r"(of_a), "r"(of_b), "r"(add));
-#define STEP_SHARED_BF16(...) STEP_SHARED("bf16", __VA_ARGS__)
-#define STEP_SHARED_F16(...) STEP_SHARED("f16", __VA_ARGS__)
-template <class T> struct Steps;
-template <> struct Steps<bf16> {
-    template <int N> static MEMBER void shared(float (&x)[N], u32 of_a, u32 of_b, int add) { WIDTHS(STEP_SHARED_BF16) }
-    template <int N> static MEMBER void fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add);
-};
-template <> struct Steps<f16> {
-    template <int N> static MEMBER void shared(float (&x)[N], u32 of_a, u32 of_b, int add) { WIDTHS(STEP_SHARED_F16) }
-    template <int N> static MEMBER void fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add);
-};
-// one step of 16 rows of B, which is read by columns; A in registers
-#define STEP_FRAGMENT(TYPE, n, width, a, b, c, d, e, f) \
-    if constexpr (N == 8 * n) asm volatile("{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %" #f ", 0;\nmov.b64 b, {%" #e ", " DESCRIPTOR_HIGH "};\n" \
-        "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." TYPE "." TYPE " {" A##n "}, {%" #a ",%" #b ",%" #c ",%" #d "}, b, p, 1, 1, 1;\n}" : F##n : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(of_b), "r"(add));
-#define STEP_FRAGMENT_BF16(...) STEP_FRAGMENT("bf16", __VA_ARGS__)
-#define STEP_FRAGMENT_F16(...) STEP_FRAGMENT("f16", __VA_ARGS__)
-template <int N> MEMBER void Steps<bf16>::fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add) { WIDTHS(STEP_FRAGMENT_BF16) }
-template <int N> MEMBER void Steps<f16>::fragment(float (&x)[N], const u32 (&p)[4], u32 of_b, int add) { WIDTHS(STEP_FRAGMENT_F16) }
+#include "wgmma.cuh"
 template <class T, int H, int C, int W, int N> FN void gemm_async(float (&x)[N], const Cell<T, H, C>& A, const Transposed<T, W, C>& B) {
     static_assert(H == 64 && 2 * N == W && W % 16 == 0, "64 rows a warpgroup");
     const u32 a = same(descriptor(A.base, 16)), b = same(descriptor(B.of.base, 16));
     gemm_fence();
     UNROLL for (int k = 0; k < cdiv(C, 16); ++k)
-        Steps<T>::shared(x, a + k / 4 * (H * 8) + k % 4 * 2, b + k / 4 * (W * 8) + k % 4 * 2, k != 0 ? 1 : 0);
+        Step<T>::shared(x, a + k / 4 * (H * 8) + k % 4 * 2, b + k / 4 * (W * 8) + k % 4 * 2, k != 0 ? 1 : 0);
     gemm_commit();
 }
 template <class T, int M, int H, int C, int N> FN void gemm_async(float (&x)[N], const Fragment<T> (&A)[M], const Cell<T, H, C>& B, bool add) {
@@ -207,7 +146,7 @@ template <class T, int M, int H, int C, int N> FN void gemm_async(float (&x)[N],
     gemm_fence();
     UNROLL for (int k = 0; k < H / 16; ++k) {
         const u32 a[4] = {A[4 * k].bits, A[4 * k + 1].bits, A[4 * k + 2].bits, A[4 * k + 3].bits};
-        Steps<T>::fragment(x, a, b + k * 128, k != 0 || add ? 1 : 0);
+        Step<T>::registers(x, a, b + k * 128, k != 0 || add ? 1 : 0);
     }
     gemm_commit();
 }
@@ -393,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         if masked:
         if (masked) {
 //|             x = where(j < Sk, x, -inf)
-            EACH(e, x) x[e] = (j[CID(e)] < Sk) ? x[e] : -INF;
+            EACH(e, x) x[e] = (j.offset(CID(e)) < j.after(Sk)) ? x[e] : -INF;
 //|             # end
         }
 //|         return x

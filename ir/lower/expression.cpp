@@ -86,14 +86,37 @@ std::string Expressions::print(const Node& node, const Where& where) const {
     return text(node, where).text;
 }
 
+/// Column numbers, in a place that has each of them.
+const Variable* Expressions::columns(const Node& node, const Where& where) const {
+    if (where.form != Form::Tile && where.form != Form::Column) return nullptr;
+    const Variable* v = node.kind == Kind::Name ? scope_.find(node.text) : nullptr;
+    return v != nullptr && v->type.form == Form::Cols ? v : nullptr;
+}
+
+std::string Expressions::column_of(const Variable& columns, const Where& where) {
+    const std::string at = index_text(columns.type, where);
+    return at.substr(1, at.size() - 2);
+}
+
+/// What is the same in all columns: an integer of a row or of all.
+bool Expressions::beside_columns(const Node& node) const {
+    const Type t = type(node);
+    return t.elem == Elem::Int && (t.form == Form::Scalar || t.form == Form::Row || t.form == Form::Rows);
+}
+
 Expressions::Text Expressions::converted(const Node& node, Elem as, const Where& where) const {
     if (as == Elem::Real && node.kind == Kind::Int) return {std::to_string(node.integer) + ".0f", kAtom, as};
     if (as == Elem::Real && node.kind == Kind::Name) {
         const Variable* v = scope_.find(node.text);
         if (v != nullptr && v->type.form == Form::Cols) {
-            const std::string at = index_text(v->type, where);
-            return {node.text + ".real(" + at.substr(1, at.size() - 2) + ")", kAtom, as};
+            return {node.text + ".real(" + column_of(*v, where) + ")", kAtom, as};
         }
+    }
+    if (as == Elem::Real && node.kind == Kind::Binary && node.text == "-") { // f32(i - j): one addition an element
+        const Node &a = *node.items[0], &b = *node.items[1];
+        if (const Variable* j = columns(b, where); j != nullptr && beside_columns(a))
+            return {b.text + ".before(" + column_of(*j, where) + ", " + term(a, Elem::Int, where, kAny) + ")", kAtom,
+                    as};
     }
     const Text t = text(node, where);
     if (t.elem == as) return t;
@@ -222,11 +245,26 @@ Expressions::Text Expressions::compare(const Node& node, const Where& where) con
         const std::string& op = node.names[k];
         if (op.find_first_not_of("<>=!") != std::string::npos)
             fail("no_rule", "`" + op + "` is no comparison of CuIR", node.span);
-        const auto t = infix(a, op, b, std::max(type(a).elem, type(b).elem), where);
+        const auto t = comparison(a, op, b, where);
         if (node.names.size() == 1) return {t.text, t.tight, Elem::Bool};
         out += (out.empty() ? "" : " && ") + t.text;
     }
     return {out, kAnd, Elem::Bool};
+}
+
+/// Columns lie at constant distances from a thread's first: what they are compared with moves, once a row.
+Expressions::Text Expressions::comparison(const Node& a, const std::string& op, const Node& b,
+                                          const Where& where) const {
+    const auto other = [&](const Node& columns, const Node& x) {
+        return columns.text + ".after(" + tight(x, Elem::Int, where, kAny) + ")";
+    };
+    const auto own = [&](const Node& x, const Variable& v) { return x.text + ".offset(" + column_of(v, where) + ")"; };
+    const int level = level_of(op);
+    if (const Variable* j = columns(a, where); j != nullptr && beside_columns(b))
+        return {own(a, *j) + " " + op + " " + other(a, b), level, Elem::Bool};
+    if (const Variable* j = columns(b, where); j != nullptr && beside_columns(a))
+        return {other(b, a) + " " + op + " " + own(b, *j), level, Elem::Bool};
+    return infix(a, op, b, std::max(type(a).elem, type(b).elem), where);
 }
 
 Expressions::Text Expressions::logic(const Node& node, const Where& where) const {

@@ -53,6 +53,10 @@ private:
     Text text(const syntax::Node& node, const Where& where) const;
     Text name(const syntax::Node& node, const Where& where) const;
     Text binary(const syntax::Node& node, const Where& where) const;
+    const Variable* columns(const syntax::Node& node, const Where& where) const;
+    static std::string column_of(const Variable& columns, const Where& where);
+    bool beside_columns(const syntax::Node& node) const;
+    Text comparison(const syntax::Node& a, const std::string& op, const syntax::Node& b, const Where& where) const;
     Text compare(const syntax::Node& node, const Where& where) const;
     Text logic(const syntax::Node& node, const Where& where) const;
     Text call(const syntax::Node& node, const Where& where) const;

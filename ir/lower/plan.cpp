@@ -10,7 +10,7 @@ using launch::Size;
 using syntax::Kind;
 using syntax::Node;
 
-constexpr int kMapThreads = 256, kCopyBytes = 16;
+constexpr int kMapThreads = 64, kCopyBytes = 16;
 constexpr std::int64_t kMostBlocks = 1 << 20; // of a map: its threads step from element to element
 
 Code join(Code::Do what, Code a, Code b) {

@@ -128,7 +128,7 @@ Region print_head(const Statement& s, const Analysis& analysis) {
     case K::Kernel:
         if (!f.kernel->is_map()) fail("no_rule", "a kernel with roles is not made by a rule");
         return {"map",
-                {"extern \"C\" __global__ void __launch_bounds__(256) " + s.name +
+                {"extern \"C\" __global__ void __launch_bounds__(64) " + s.name +
                      "(const __grid_constant__ cb_args args) {",
                  "    const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q;",
                  "    int b = 0, Sk = args.max_kv;"},

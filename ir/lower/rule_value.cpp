@@ -15,8 +15,13 @@ std::string fresh(std::string name, const std::vector<std::string>& taken) {
 
 void print_declarations(Lines& out, const std::vector<Binding>& bindings) {
     std::string line;
-    for (const auto& b : bindings)
-        if (b.declares) line += (line.empty() ? "" : " ") + declaration(b.type, b.name) + ";";
+    for (const auto& b : bindings) {
+        if (!b.declares) continue;
+        std::string text = declaration(b.type, b.name);
+        if (b.type.form == Form::Rows || b.type.form == Form::Cols) // of no item so far
+            text = (b.type.form == Form::Rows ? "Rows " : "Cols ") + b.name + "(0)";
+        line += (line.empty() ? "" : " ") + text + ";";
+    }
     if (!line.empty()) out.push_back(line);
 }
 
@@ -125,8 +130,12 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
         return;
     }
     if (t.form == Form::Rows || t.form == Form::Cols) {
-        if (!target.constant) fail("no_rule", "numbers of rows and columns are assigned once", value.span);
-        out.push_back(declaration(t, target.name) + "(" + x.print(*value.items[1], Elem::Int) + ");");
+        const std::string kind = t.form == Form::Rows ? "Rows" : "Cols", from = x.print(*value.items[1], Elem::Int);
+        if (target.constant)
+            out.push_back(declaration(t, target.name) + "(" + from + ");");
+        else // of one item after another: declared in front
+            out.push_back((target.declares ? kind + " " + target.name : target.name + " = " + kind) + "(" + from +
+                          ");");
         return;
     }
     if (!t.array()) fail("no_rule", "no rule prints a value of this kind", value.span);

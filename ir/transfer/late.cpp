@@ -31,11 +31,20 @@ std::vector<std::string> Local::before_next(std::string& value) {
             for (const auto& n : results_of(made_here)) of_output.insert(n);
         (stays ? there : before).push_back(s);
     }
-    // lengths are the next item's by then
+    // lengths are the next item's by then, and so is what a request has for itself
     const auto with_own_lengths = [&](std::string text) {
-        for (const char* length : {"Sq", "Sk"})
-            if (const Statement s = line(text); reads(s.node, length))
-                text = transfer::text(transfer::replace(s.node, length, name(kept(length))));
+        std::vector<std::string> own = {"Sq", "Sk"};
+        const auto& operands = work_.launch.target.operands;
+        for (std::size_t n = 0; n < operands.size(); ++n) {
+            const std::string x = "x" + std::to_string(n);
+            if (operands[n].rank == 0)
+                own.push_back(x);
+            else if (reads(line(text).node, x))
+                refuse("an operand is read for each element of the output, when the next item's request is known");
+        }
+        for (const auto& one : own)
+            if (const Statement s = line(text); reads(s.node, one))
+                text = transfer::text(transfer::replace(s.node, one, name(kept(one))));
         return text;
     };
     for (auto& s : there) s = with_own_lengths(s);
@@ -45,8 +54,11 @@ std::vector<std::string> Local::before_next(std::string& value) {
         return in(value) || std::any_of(before.begin(), before.end(), in) ||
                std::any_of(there.begin(), there.end(), in);
     };
-    if (!rows_.empty() && used(rows_))
-        before.insert(before.begin(), rows_ + " = rows(" + kept(work_.at.first_row) + ", " + work_.at.row_count + ")");
+    // positions are not values to keep: they are named where they are used
+    const auto reads_rows = [&](const std::string& text) { return !rows_.empty() && reads(line(text).node, rows_); };
+    const std::string rows = rows_ + " = rows(" + kept(work_.at.first_row) + ", " + work_.at.row_count + ")";
+    if (reads_rows(value) || std::any_of(there.begin(), there.end(), reads_rows)) there.insert(there.begin(), rows);
+    if (std::any_of(before.begin(), before.end(), reads_rows)) before.insert(before.begin(), rows);
     std::vector<std::string> all;
     for (const auto& [next, last] : kept_) {
         if (!used(last)) continue;

@@ -84,7 +84,7 @@ void expression(Work& w) {
 }
 
 void lse(Work& w) {
-    const Launch& l = w.launch;
+    Launch& l = w.launch;
     ExprPool& pool = w.launch.pool;
     auto& role = w.role();
     const bool own = l.v.parts.size() == 1;
@@ -106,7 +106,14 @@ void lse(Work& w) {
     NodePtr shift;
     Local local(w, Local::Where::Role);
     if (w.row_shift) {
-        local.writer.index[axis::i] = name(w.item_rows());
+        std::string rows;
+        if (w.at.late) { // positions are named where they are used, not where the item began
+            rows = l.fresh("i");
+            local.made.push_back(rows + " = rows(" + w.at.first_row + ", " + w.at.row_count + ")");
+        } else {
+            rows = w.item_rows();
+        }
+        local.writer.index[axis::i] = name(rows);
         shift = local.writer.write(w.row_shift);
         w.applied("LSE: what the scores left out");
     }

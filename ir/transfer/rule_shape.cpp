@@ -43,7 +43,7 @@ bool may_be_empty(const Part& p) {
     return p.empty != Part::Empty::Never || p.weights.kind != Weights::Kind::Softmax;
 }
 
-void registers(Work& w, const Shape& t) {
+void registers(Work& w, int of_warpgroups, int others) {
     Work::each(
         w.kernel.body, [](const cuir::Statement& s) { return s.kind == cuir::Statement::Kind::With; },
         [&](const Spot& s) {
@@ -51,7 +51,7 @@ void registers(Work& w, const Shape& t) {
             auto call = std::make_shared<syntax::Node>(*node->items[0]);
             const bool computes = keyword(call, "warpgroups") != nullptr;
             for (auto& k : call->keywords)
-                if (k.name == "registers") k.value = number(computes ? t.registers : t.others);
+                if (k.name == "registers") k.value = number(computes ? of_warpgroups : others);
             node->items[0] = call;
             s->node = node;
         });
@@ -101,7 +101,7 @@ void shape(Work& w) {
                 continue;
             for (const auto& [n, v] : t.constants)
                 if (w.kernel.constant(n)) changed = set(n, v) || changed;
-            if (t.registers != 0) registers(w, t);
+            if (t.registers != 0) registers(w, t.registers, t.others);
             break;
         }
     };
@@ -109,6 +109,11 @@ void shape(Work& w) {
         fitted(kWarpgroups);
     else if (changed)
         fitted(kTiles);
+    const NodePtr keys = w.kernel.constant("BN");
+    if (l.target.keys != 0 && keys && keys->integer > l.target.keys) changed = set("BN", l.target.keys);
+    // Of half the keys, scores leave registers to those who decide about tiles.
+    if (l.target.keys == 64 && w.kernel.constant("WG"))
+        w.kernel.constant("WG")->integer == 2 ? registers(w, 216, 72) : registers(w, 152, 56);
     if (changed) w.applied("tile sizes");
     const char* elem = short_name(l.target.request.q_dtype);
     if (!w.kernel.constant("elem") || text(w.kernel.constant("elem")) != elem) {

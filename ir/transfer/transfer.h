@@ -19,6 +19,7 @@ struct Target {
     std::vector<OperandType> operands; ///< of x0, x1, ...
     Request request;                   ///< head dims, dtypes, lse, empty_rows, arch
     bool returns_lse = false;          ///< the text returns one: it is stored if Request::lse asks for it
+    int keys = 0;                      ///< of a tile at most, for want of registers; 0: as many as fit plain scores
 };
 
 struct Transferred {

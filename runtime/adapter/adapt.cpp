@@ -187,11 +187,14 @@ private:
             passed_over(stage, experts.error(), "");
             return false;
         }
+        std::string wanting; // what failed for another reason than registers: fewer keys a tile would not help
         for (const auto& expert : options_.experts.empty() ? *experts : options_.experts) {
             if (stopped()) return false;
+            if (!wanting.empty() && expert.rfind(wanting + "/", 0) == 0) continue;
             artifact = blank();
             if (by_rules(expert, artifact)) return true;
             if (report_.error) return false;
+            if (report_.stages.back().name != "compile") wanting = expert.substr(0, expert.find('/'));
         }
         return false;
     }

@@ -44,6 +44,12 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {
     Rows r{nullptr, nullptr, some_key(v, p)};
     const auto sum = [&](Expr w) { return over_keys(v, p, ReduceOp::Sum, pool.select(keep, w, zero)); };
     const auto weighted = [&](Expr w) { return pool.mul(narrow(v, by, gain ? pool.mul(w, gain) : w), value); };
+    // A kernel may round its weights relative to any reference, and few know the largest score when they do. Relative
+    // to that one the largest weight is 1 and loses nothing: a measure that peaked rows can't be held to.
+    const auto softmax = [&](Expr w) {
+        if (!by) return weighted(w);
+        return pool.mul(pool.real(0.75), weighted(pool.mul(pool.real(1 / 0.75), w)));
+    };
     if (p.weights.kind != Weights::Kind::Softmax) {
         const Expr w = with_dot(v, p, p.weights.value, by);
         r.out = sum(weighted(w));
@@ -62,7 +68,7 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {
     Expr mass = over_keys(v, p, ReduceOp::Sum, e);
     for (const Expr s : p.weights.extra) mass = pool.add(mass, pool.apply(Op::Exp, pool.sub(s, shift)));
     r.lse = pool.add(shift, pool.apply(Op::Log, mass));
-    r.out = pool.apply(Op::Div, sum(weighted(e)), mass);
+    r.out = pool.apply(Op::Div, sum(softmax(e)), mass);
     r.some = pool.logical_not(pool.apply(Op::Eq, m, pool.real(-kInf))); // a captured bias hides keys as well
     if (!p.weights.extra.empty() || empty == Part::Empty::Never) return r;
     Expr none = zero;

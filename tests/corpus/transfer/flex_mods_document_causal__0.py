@@ -55,7 +55,7 @@ def attention(
         x = S
         if masked:
             column = x0[j]
-            x = where((j < Sk) & (column == row) & (j <= i), x, -inf)
+            x = where((j < minimum(Sk, i + 1)) & (column == row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

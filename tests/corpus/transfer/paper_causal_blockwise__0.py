@@ -56,9 +56,9 @@ def attention(
         x = S
         if masked:
             column = x0[j]
-            row1 = row == x1
             column1 = column != x1
-            x = where((j < Sk) & ((column == row) & (j <= i) | row1 & column1), x, -inf)
+            row1 = row == x1
+            x = where((j < Sk) & ((j < i + 1) & (column == row) | column1 & row1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -57,7 +57,7 @@ def attention(
             column = x0[j] == 0
             row1 = row != 0
             column1 = x0[j]
-            x = where((j < Sk) & (column & row1 | (column1 == row) & (j <= i)), x, -inf)
+            x = where((j < Sk) & (column & row1 | (j < i + 1) & (column1 == row)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

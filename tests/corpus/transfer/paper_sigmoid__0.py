@@ -25,7 +25,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = 1.0 / (exp2(factor - S * scale) + 1.0)
         if masked:
-            x = where((j < Sk) & (j <= i), x, 0.0)
+            x = where(j < minimum(Sk, i + 1), x, 0.0)
         return x
 
     with role("math", warps=W, registers=255) as g:

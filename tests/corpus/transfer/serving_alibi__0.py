@@ -29,7 +29,7 @@ def attention(
         column = f32(j + (Sq - Sk - i0)) * factor
         x = S * scale + column
         if masked:
-            x = where(j <= i + (Sk - Sq), x, -inf)
+            x = where(j < i + (Sk - Sq + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

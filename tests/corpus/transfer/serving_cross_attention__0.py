@@ -27,8 +27,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = j < limit
-            x = where((j < Sk) & column, x, -inf)
+            x = where(j < limit, x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)
@@ -42,7 +41,7 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
-            limit = x0[b]
+            limit = minimum(Sk, x0[b])
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)

@@ -26,8 +26,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = j < limit
-            x = where((j < Sk) & ((j <= i + (Sk - Sq)) | column), x, -inf)
+            row = minimum(Sk, maximum(limit, i + (Sk - Sq + 1)))
+            x = where(j < row, x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -26,7 +26,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = 1.0 / (exp2(-(S * scale) - factor) + 1.0)
         if masked:
-            x = where(j <= i + (Sk - Sq), x, 0.0)
+            x = where(j < i + (Sk - Sq + 1), x, 0.0)
         return x
 
     with role("math", warps=W, registers=255) as g:

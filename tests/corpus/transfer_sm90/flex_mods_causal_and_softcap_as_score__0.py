@@ -36,7 +36,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
         if masked:
-            x = where((j < Sk) & (j <= i), x, -inf)
+            x = where(j < minimum(Sk, i + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

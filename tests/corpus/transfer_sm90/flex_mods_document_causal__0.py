@@ -62,7 +62,7 @@ def attention(
         x = S
         if masked:
             column = x0[j]
-            x = where((j < Sk) & (column == row) & (j <= i), x, -inf)
+            x = where((j < minimum(Sk, i + 1)) & (column == row), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

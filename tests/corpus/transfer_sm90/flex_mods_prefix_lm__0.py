@@ -33,7 +33,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & ((j < x0) | (j <= i)), x, -inf)
+            x = where(j < minimum(Sk, maximum(x0, i + 1)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -37,7 +37,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & (j <= i) & (j >= i - x0), x, -inf)
+            x = where((j < minimum(Sk, i + 1)) & (j >= i - x0), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

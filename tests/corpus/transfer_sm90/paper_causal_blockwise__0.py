@@ -63,9 +63,9 @@ def attention(
         x = S
         if masked:
             column = x0[j]
-            row1 = row == x1
             column1 = column != x1
-            x = where((j < Sk) & ((column == row) & (j <= i) | row1 & column1), x, -inf)
+            row1 = row == x1
+            x = where((j < Sk) & ((j < i + 1) & (column == row) | column1 & row1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

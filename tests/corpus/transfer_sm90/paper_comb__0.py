@@ -35,7 +35,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = 1.0 / (exp2(factor * (1.0 / (exp2(S * factor1) + 1.0)) + factor2) + 1.0)
         if masked:
-            x = where((j < Sk) & ((j <= i) | (j < x0)), x, 0.0)
+            x = where(j < minimum(Sk, maximum(x0, i + 1)), x, 0.0)
         return x
 
     with role("load", warps=1, registers=40):

@@ -42,7 +42,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < Sk) & ((j >= i - x0) & (j <= i + x0) | (i < 2 * x0) | (j < 2 * x0)), x, -inf)
+            x = where((j < minimum(Sk, where(i < 2 * x0, Sk, 2 * x0))) | (j < minimum(Sk, i + (x0 + 1))) & (j >= i - x0), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

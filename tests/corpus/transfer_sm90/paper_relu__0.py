@@ -34,7 +34,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = maximum(S * scale, 0.0)
         if masked:
-            x = where((j < Sk) & (j <= i), x, 0.0)
+            x = where(j < minimum(Sk, i + 1), x, 0.0)
         return x
 
     with role("load", warps=1, registers=40):

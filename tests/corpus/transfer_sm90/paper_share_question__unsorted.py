@@ -64,7 +64,7 @@ def attention(
             column = x0[j] == 0
             row1 = row != 0
             column1 = x0[j]
-            x = where((j < Sk) & (column & row1 | (column1 == row) & (j <= i)), x, -inf)
+            x = where((j < Sk) & (column & row1 | (j < i + 1) & (column1 == row)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

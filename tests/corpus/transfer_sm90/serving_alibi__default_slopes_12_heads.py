@@ -67,7 +67,7 @@ def attention(
         column = f32(j + (Sq - Sk - i0)) * factor
         x = S * scale + column
         if masked:
-            x = where(j <= i + (Sk - Sq), x, -inf)
+            x = where(j < i + (Sk - Sq + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

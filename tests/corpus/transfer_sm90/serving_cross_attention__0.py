@@ -33,8 +33,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = j < limit1
-            x = where((j < Sk) & column, x, -inf)
+            x = where(j < limit1, x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
@@ -96,7 +95,7 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
-            limit1 = x0[b]
+            limit1 = minimum(Sk, x0[b])
             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
@@ -125,7 +124,7 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
-                limit1 = x0[b]
+                limit1 = minimum(Sk, x0[b])
                 base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)

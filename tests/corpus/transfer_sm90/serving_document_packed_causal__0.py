@@ -73,7 +73,7 @@ def attention(
         x = S
         if masked:
             column = table[b, j]
-            x = where((j < Sk) & (j <= i) & (column == row), x, -inf)
+            x = where((j < minimum(Sk, i + 1)) & (column == row), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -38,7 +38,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S * factor
         if masked:
-            x = where(j <= i + (Sk - Sq), x, -inf)
+            x = where(j < i + (Sk - Sq + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
@@ -122,6 +122,7 @@ def attention(
             if fresh:
                 total = complete(row_sum)
                 inv = where(total > 0.0, 1.0 / total, 0.0)
+                last_x2 = x2
                 more, b, h, m, ranges = take(items)
                 if not more:
                     break
@@ -152,7 +153,7 @@ def attention(
             arrive(v_free[t])
             if fresh:                                       # that was the last P V of the item before
                 acc[:] = acc * inv
-                acc[:] = acc * x2
+                acc[:] = acc * last_x2
                 Qs[old][g][:] = acc
                 fence(Qs[old][g])
                 arrive(o_full[old * WG + g])
@@ -174,7 +175,7 @@ def attention(
             wait(acc)
             arrive(v_free[s])
             acc[:] = acc * inv
-            acc[:] = acc * x2
+            acc[:] = acc * last_x2
             Qs[q][g][:] = acc
             fence(Qs[q][g])
             arrive(o_full[q * WG + g])

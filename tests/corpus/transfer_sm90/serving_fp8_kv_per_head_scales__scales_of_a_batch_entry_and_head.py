@@ -38,7 +38,7 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S * factor
         if masked:
-            x = where(j <= i + (Sk - Sq), x, -inf)
+            x = where(j < i + (Sk - Sq + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

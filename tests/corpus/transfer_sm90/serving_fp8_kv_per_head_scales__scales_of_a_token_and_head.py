@@ -39,7 +39,7 @@ def attention(
         column = x0[b, h // G, j] * factor
         x = S * column
         if masked:
-            x = where(j <= i + (Sk - Sq), x, -inf)
+            x = where(j < i + (Sk - Sq + 1), x, -inf)
         column1 = x2[b, h // G, j]
         weight = column1
         return x, weight

@@ -33,8 +33,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            column = j < limit1
-            x = where((j < Sk) & ((j <= i + (Sk - Sq)) | column), x, -inf)
+            row = minimum(Sk, maximum(limit1, i + (Sk - Sq + 1)))
+            x = where(j < row, x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

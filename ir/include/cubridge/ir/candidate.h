@@ -18,7 +18,8 @@ const std::string& candidate_version();
 class Candidate {
 public:
     /// The experts for the request's architecture, in the order in which they are to be tried: one for this
-    /// architecture alone before portable ones. Errors: what no expert would change: "no_rule" for a text that is no
+    /// architecture alone before portable ones. "prefill_sm90/96" is the same with 96 keys a tile at most: worth trying
+    /// where the compiler ran out of registers. Errors: what no expert would change: "no_rule" for a text that is no
     /// attention, "unsupported" for what of the request no expert has.
     static Result<std::vector<std::string>> experts(const Specification& specification, const Request& request);
     /// From one of them. Errors: those of experts(); "no_rule" names what no rule handles; "unsupported" where the

@@ -10,7 +10,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     x0: f32[_],
-    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4):
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4, C1=3):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = 1.0                                              # a score times unit is a power of two
@@ -31,8 +31,8 @@ def attention(
         column = f32(j - i0) * factor
         x = S * scale + column
         if masked:
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit, i + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -46,10 +46,10 @@ def attention(
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
                 limit = (i - x0) // C0
                 limit1 = (-i - x0) // C0
-                keys = cdiv(Sk, C0)
-                x = where((column < keys) & ((column <= limit) | (column >= -limit1)), x, -inf)
+                limit2 = (Sk + C1) // C0
+                x = where((column < limit2) & ((column < limit + 1) | (column >= -limit1)), x, -inf)
             else:
-                x = where((j < Sk) & (j > i - x0) & (j < i + x0), x, -inf)
+                x = where((j < minimum(Sk, i + x0)) & (j >= i + (1 - x0)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

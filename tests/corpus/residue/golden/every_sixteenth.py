@@ -8,7 +8,7 @@ def attention(
     K: elem[B, Hk, Sk, D],
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
-    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=16):
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=16, C1=15):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -26,8 +26,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit, i + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -26,8 +26,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit = (Sk - h % T + 2) // T
+            x = where(j < minimum(limit, i + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -12,7 +12,7 @@ def attention(
     Out: elem[B, Hq, Sq, Dv],
     x0: f32[_],
     x1: f32[_, _, _],
-    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4):
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4, C1=3):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -31,8 +31,8 @@ def attention(
         x = S
         if masked:
             limit = (Sk + h % T - Sq - (h + (Sk - Sq) % T) % T) // T
-            keys = cdiv(Sk - (h + (Sk - Sq) % T) % T, T)
-            x = where((j < keys) & (j <= i + limit), x, -inf)
+            limit1 = (Sk - (h + (Sk - Sq) % T) % T + C1) // T
+            x = where(j < minimum(limit1, i + (limit + 1)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

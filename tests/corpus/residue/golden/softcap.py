@@ -31,8 +31,8 @@ def attention(
         x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
         if masked:
             limit = (h % T - (h + C1) % T) // T
-            keys = cdiv(Sk - (h + C1) % T, T)
-            x = where((j < keys) & (j <= i + limit), x, -inf)
+            limit1 = (Sk - (h + C1) % T + C1) // T
+            x = where(j < minimum(limit1, i + (limit + 1)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -29,8 +29,8 @@ def attention(
         x = S
         if masked:
             limit = (x0 - h % T + C1) // T
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j < limit), x, -inf)
+            limit1 = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit, limit1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

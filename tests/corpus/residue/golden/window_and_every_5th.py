@@ -37,10 +37,10 @@ def attention(
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
                 limit = (i + 2) // C0
                 limit1 = i // C0
-                keys = cdiv(Sk - C1, C0)
-                x = where((column < keys) & (column < limit) & (column <= limit1 - 2), x, -inf)
+                limit2 = (Sk + 1) // C0
+                x = where(column < minimum(minimum(limit, limit2), limit1 - 1), x, -inf)
             else:
-                x = where((j < Sk) & (j <= i) & (j >= i - C2), x, -inf)
+                x = where((j < minimum(Sk, i + 1)) & (j >= i - C2), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

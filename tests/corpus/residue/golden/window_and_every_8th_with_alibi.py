@@ -43,10 +43,10 @@ def attention(
                 column1 = cols((n - cdiv(Sk, BN)) * BN, BN)
                 limit = i // C0
                 limit1 = (i - x0) // C0
-                keys = cdiv(Sk, C0)
-                x = where((column1 < keys) & (column1 <= limit) & (column1 <= limit1), x, -inf)
+                limit2 = (Sk + C1) // C0
+                x = where(column1 < minimum(minimum(limit2, limit + 1), limit1 + 1), x, -inf)
             else:
-                x = where((j < Sk) & (j <= i) & (j > i - x0), x, -inf)
+                x = where((j < minimum(Sk, i + 1)) & (j >= i + (1 - x0)), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

@@ -19,14 +19,14 @@ def attention(
     everyone = named_barrier(W)
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        some = clamp(minimum(i1, (C1 - h % T) // T + 2), 0, cdiv(Sk - h % T, T))
+        some = clamp(minimum((C1 - h % T) // T + 2, i1), 0, cdiv(Sk - h % T, T))
         high = cdiv(some, BN)
         some1 = clamp(i1, 0, cdiv(Sk - h % T, T))
-        least = clamp(maximum(minimum(i1, (C1 - h % T) // T + 2), i0 - x0 // T), 0, cdiv(Sk - h % T, T))
+        least = clamp(maximum(minimum((C1 - h % T) // T + 2, i1), i0 - x0 // T), 0, cdiv(Sk - h % T, T))
         high1 = where(least < some1, cdiv(some1, BN), high)
         low = clamp(least // BN, high, high1)
         every = clamp(i0 + 1, 0, cdiv(Sk - h % T, T))
-        first = clamp(cdiv(clamp(maximum(minimum(i1, (C1 - h % T) // T + 2), i1 - x0 // T - 1), 0, cdiv(Sk - h % T, T)), BN), low, high1)
+        first = clamp(cdiv(clamp(maximum(minimum((C1 - h % T) // T + 2, i1), i1 - x0 // T - 1), 0, cdiv(Sk - h % T, T)), BN), low, high1)
         last = clamp(every // BN, first, high1)
         return [(last, high1, True), (first, last, False), (low, first, True), (0, high, True)]
 
@@ -36,8 +36,8 @@ def attention(
         if masked:
             limit = (C1 - h % T) // T
             limit1 = x0 // T
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & ((j <= i) & ((T * j + T * i) % C2 == 0) & (j <= limit + 1) | (j <= i) & (j >= i - limit1)), x, -inf)
+            limit2 = (Sk - h % T + C1) // T
+            x = where((j < minimum(minimum(limit2, i + 1), limit + 2)) & ((T * j + T * i) % C2 == 0) | (j < minimum(limit2, i + 1)) & (j >= i - limit1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

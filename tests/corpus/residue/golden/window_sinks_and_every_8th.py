@@ -48,10 +48,10 @@ def attention(
                 limit = i // C0
                 limit1 = (i - x0) // C0
                 limit2 = -x1 // C0
-                keys = cdiv(Sk, C0)
-                x = where((column < keys) & (column <= limit) & (column <= limit1) & (column >= -limit2), x, -inf)
+                limit3 = (Sk + C1) // C0
+                x = where((column < minimum(minimum(limit3, limit + 1), limit1 + 1)) & (column >= -limit2), x, -inf)
             else:
-                x = where((j < Sk) & (j <= i) & ((j > i - x0) | (j < x1)), x, -inf)
+                x = where((j < minimum(Sk, i + 1)) & ((j < x1) | (j >= i + (1 - x0))), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

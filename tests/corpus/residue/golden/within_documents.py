@@ -26,7 +26,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     x0: i32[_],
-    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4):
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4, C1=3):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -56,9 +56,9 @@ def attention(
         x = S
         if masked:
             limit = h % T
-            keys = cdiv(Sk - h % T, T)
+            limit1 = (Sk - limit + C1) // T
             column = x0[T * j + limit]
-            x = where((j < keys) & (j <= i) & (column == row), x, -inf)
+            x = where((j < minimum(limit1, i + 1)) & (column == row), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)

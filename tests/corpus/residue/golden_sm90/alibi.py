@@ -12,7 +12,7 @@ def attention(
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
     x0: f32[_],
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3):
     R = BM // WG
     G = Hq // Hk
     unit = 1.0                                              # a score times unit is a power of two
@@ -38,8 +38,8 @@ def attention(
         column = f32(j - i0) * factor
         x = S * scale + column
         if masked:
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit1 = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit1, i + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -53,10 +53,10 @@ def attention(
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
                 limit1 = (i - x0) // C0
                 limit2 = (-i - x0) // C0
-                keys = cdiv(Sk, C0)
-                x = where((column < keys) & ((column <= limit1) | (column >= -limit2)), x, -inf)
+                limit3 = (Sk + C1) // C0
+                x = where((column < limit3) & ((column < limit1 + 1) | (column >= -limit2)), x, -inf)
             else:
-                x = where((j < Sk) & (j > i - x0) & (j < i + x0), x, -inf)
+                x = where((j < minimum(Sk, i + x0)) & (j >= i + (1 - x0)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -44,8 +44,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S * scale - bias[b, j + (Sq - i)]
         if masked:
-            keys = cdiv(Sk - h % 2, 2)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit1 = (Sk - h % 2 + 1) // 2
+            x = where(j < minimum(limit1, i + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

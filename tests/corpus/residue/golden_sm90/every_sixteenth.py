@@ -10,7 +10,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=16):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=16, C1=15):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -33,8 +33,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit1 = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit1, i + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -33,8 +33,8 @@ def attention(
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j <= i), x, -inf)
+            limit1 = (Sk - h % T + 2) // T
+            x = where(j < minimum(limit1, i + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -35,8 +35,8 @@ def attention(
         x = S
         if masked:
             limit1 = i // T
-            keys = cdiv(Sk, T)
-            x = where((j < keys) & (j <= limit1), x, -inf)
+            limit2 = (Sk + C1) // T
+            x = where(j < minimum(limit2, limit1 + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -10,7 +10,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -34,8 +34,8 @@ def attention(
         x = S
         if masked:
             limit1 = (h % T - (h + 1) % T) // T
-            keys = cdiv(Sk - (h + 1) % T, T)
-            x = where((j < keys) & (j <= i + limit1), x, -inf)
+            limit2 = (Sk - (h + 1) % T + C1) // T
+            x = where(j < minimum(limit2, i + (limit1 + 1)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -14,7 +14,7 @@ def attention(
     ticket: counter,
     x0: f32[_],
     x1: f32[_, _, _],
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -38,8 +38,8 @@ def attention(
         x = S
         if masked:
             limit1 = (Sk + h % T - Sq - (h + (Sk - Sq) % T) % T) // T
-            keys = cdiv(Sk - (h + (Sk - Sq) % T) % T, T)
-            x = where((j < keys) & (j <= i + limit1), x, -inf)
+            limit2 = (Sk - (h + (Sk - Sq) % T) % T + C1) // T
+            x = where(j < minimum(limit2, i + (limit1 + 1)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

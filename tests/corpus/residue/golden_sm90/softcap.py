@@ -38,8 +38,8 @@ def attention(
         x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
         if masked:
             limit1 = (h % T - (h + C1) % T) // T
-            keys = cdiv(Sk - (h + C1) % T, T)
-            x = where((j < keys) & (j <= i + limit1), x, -inf)
+            limit2 = (Sk - (h + C1) % T + C1) // T
+            x = where(j < minimum(limit2, i + (limit1 + 1)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

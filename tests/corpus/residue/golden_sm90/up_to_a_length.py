@@ -35,8 +35,8 @@ def attention(
         x = S
         if masked:
             limit1 = (x0 - h % T + C1) // T
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & (j < limit1), x, -inf)
+            limit2 = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit1, limit2), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

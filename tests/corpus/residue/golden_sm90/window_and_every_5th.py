@@ -44,10 +44,10 @@ def attention(
                 column = cols((n - cdiv(Sk, BN)) * BN, BN)
                 limit1 = (i + 2) // C0
                 limit2 = i // C0
-                keys = cdiv(Sk - C1, C0)
-                x = where((column < keys) & (column < limit1) & (column <= limit2 - 2), x, -inf)
+                limit3 = (Sk + 1) // C0
+                x = where(column < minimum(minimum(limit1, limit3), limit2 - 1), x, -inf)
             else:
-                x = where((j < Sk) & (j <= i) & (j >= i - C2), x, -inf)
+                x = where((j < minimum(Sk, i + 1)) & (j >= i - C2), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

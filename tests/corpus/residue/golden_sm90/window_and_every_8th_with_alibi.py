@@ -50,10 +50,10 @@ def attention(
                 column1 = cols((n - cdiv(Sk, BN)) * BN, BN)
                 limit1 = i // C0
                 limit2 = (i - x0) // C0
-                keys = cdiv(Sk, C0)
-                x = where((column1 < keys) & (column1 <= limit1) & (column1 <= limit2), x, -inf)
+                limit3 = (Sk + C1) // C0
+                x = where(column1 < minimum(minimum(limit3, limit1 + 1), limit2 + 1), x, -inf)
             else:
-                x = where((j < Sk) & (j <= i) & (j > i - x0), x, -inf)
+                x = where((j < minimum(Sk, i + 1)) & (j >= i + (1 - x0)), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

@@ -26,14 +26,14 @@ def attention(
     items = channel(4, takers=WG + 1)
 
     def key_tiles(b, h, i0, i1):
-        some = clamp(minimum(i1, (C1 - h % T) // T + 2), 0, cdiv(Sk - h % T, T))
+        some = clamp(minimum((C1 - h % T) // T + 2, i1), 0, cdiv(Sk - h % T, T))
         high = cdiv(some, BN)
         some1 = clamp(i1, 0, cdiv(Sk - h % T, T))
-        least = clamp(maximum(minimum(i1, (C1 - h % T) // T + 2), i0 - x0 // T), 0, cdiv(Sk - h % T, T))
+        least = clamp(maximum(minimum((C1 - h % T) // T + 2, i1), i0 - x0 // T), 0, cdiv(Sk - h % T, T))
         high1 = where(least < some1, cdiv(some1, BN), high)
         low = clamp(least // BN, high, high1)
         every = clamp(i0 + 1, 0, cdiv(Sk - h % T, T))
-        first1 = clamp(cdiv(clamp(maximum(minimum(i1, (C1 - h % T) // T + 2), i1 - x0 // T - 1), 0, cdiv(Sk - h % T, T)), BN), low, high1)
+        first1 = clamp(cdiv(clamp(maximum(minimum((C1 - h % T) // T + 2, i1), i1 - x0 // T - 1), 0, cdiv(Sk - h % T, T)), BN), low, high1)
         last = clamp(every // BN, first1, high1)
         return [(last, high1, True), (first1, last, False), (low, first1, True), (0, high, True)]
 
@@ -43,8 +43,8 @@ def attention(
         if masked:
             limit1 = (C1 - h % T) // T
             limit2 = x0 // T
-            keys = cdiv(Sk - h % T, T)
-            x = where((j < keys) & ((j <= i) & ((T * j + T * i) % C2 == 0) & (j <= limit1 + 1) | (j <= i) & (j >= i - limit2)), x, -inf)
+            limit3 = (Sk - h % T + C1) // T
+            x = where((j < minimum(minimum(limit3, i + 1), limit1 + 2)) & ((T * j + T * i) % C2 == 0) | (j < minimum(limit3, i + 1)) & (j >= i - limit2), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

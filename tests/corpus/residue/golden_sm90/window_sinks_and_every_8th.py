@@ -55,10 +55,10 @@ def attention(
                 limit1 = i // C0
                 limit2 = (i - x0) // C0
                 limit3 = -x1 // C0
-                keys = cdiv(Sk, C0)
-                x = where((column < keys) & (column <= limit1) & (column <= limit2) & (column >= -limit3), x, -inf)
+                limit4 = (Sk + C1) // C0
+                x = where((column < minimum(minimum(limit4, limit1 + 1), limit2 + 1)) & (column >= -limit3), x, -inf)
             else:
-                x = where((j < Sk) & (j <= i) & ((j > i - x0) | (j < x1)), x, -inf)
+                x = where((j < minimum(Sk, i + 1)) & ((j < x1) | (j >= i + (1 - x0))), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

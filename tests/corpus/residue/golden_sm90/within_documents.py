@@ -28,7 +28,7 @@ def attention(
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
     x0: i32[_],
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -63,9 +63,9 @@ def attention(
         x = S
         if masked:
             limit1 = h % T
-            keys = cdiv(Sk - h % T, T)
+            limit2 = (Sk - limit1 + C1) // T
             column = x0[T * j + limit1]
-            x = where((j < keys) & (j <= i) & (column == row), x, -inf)
+            x = where((j < minimum(limit2, i + 1)) & (column == row), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK

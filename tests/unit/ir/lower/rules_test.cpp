@@ -46,17 +46,18 @@ TEST(RulesTest, ElementwiseExpressions) {
         {"S * x2 + 1", "S[e] * x2 + 1.0f"},
         {"S - (x2 - 1.0)", "S[e] - (x2 - 1.0f)"},
         {"-S", "-S[e]"},
-        {"S * f32(i - j)", "S[e] * (float)(i[ROW(e)] - j[CID(e)])"},
+        {"S * f32(i - j)", "S[e] * j.before(CID(e), i[ROW(e)])"},
         {"S + f32(j) * x2", "S[e] + j.real(CID(e)) * x2"},
         {"S + j", "S[e] + j.real(CID(e))"},
         {"S + x0[h, j]", "S[e] + x0(h, j[CID(e)])"},
         {"S + x0[h, clamp(i - j, 0, Sk - 1)]", "S[e] + x0(h, clamp(i[ROW(e)] - j[CID(e)], 0, Sk - 1))"},
         {"where(x1[b, i] == x1[b, j], S, -inf)", "x1(b, i[ROW(e)]) == x1(b, j[CID(e)]) ? S[e] : -INF"},
         {"where(x3[i, j] | (i < j) & ~(j == 0), S, 0.0)",
-         "x3(i[ROW(e)], j[CID(e)]) || (i[ROW(e)] < j[CID(e)] && !(j[CID(e)] == 0)) ? S[e] : 0.0f"},
-        {"where(j <= i + x4, S, -inf)", "j[CID(e)] <= i[ROW(e)] + bounded(x4) ? S[e] : -INF"},
+         "x3(i[ROW(e)], j[CID(e)]) || (j.after(i[ROW(e)]) < j.offset(CID(e)) && !(j.offset(CID(e)) == j.after(0))) ? "
+         "S[e] : 0.0f"},
+        {"where(j <= i + x4, S, -inf)", "j.offset(CID(e)) <= j.after(i[ROW(e)] + bounded(x4)) ? S[e] : -INF"},
         {"where(j < 2 * x4 - x1[b, i], S, -inf)",
-         "j[CID(e)] < bounded((i64)2 * x4) - bounded(x1(b, i[ROW(e)])) ? S[e] : -INF"},
+         "j.offset(CID(e)) < j.after(bounded((i64)2 * x4) - bounded(x1(b, i[ROW(e)]))) ? S[e] : -INF"},
         {"where(i >= -x4, S, -inf)", "i[ROW(e)] >= -bounded(x4) ? S[e] : -INF"},
         {"where((i - j) // 2 % G == 1, S, -inf)", "mod(floor_div(i[ROW(e)] - j[CID(e)], 2), G) == 1 ? S[e] : -INF"},
         {"where(i // 2 % 2 == 1, S, -inf)", "i[ROW(e)] / 2 % 2 == 1 ? S[e] : -INF"},
@@ -69,7 +70,7 @@ TEST(RulesTest, ElementwiseExpressions) {
         {"S + abs(i - j)", "S[e] + (float)abs(i[ROW(e)] - j[CID(e)])"},
         {"S * row_max + maximum(i, j)", "S[e] * row_max[ROW(e)] + (float)max(i[ROW(e)], j[CID(e)])"},
         {"S * f32.mul(x2, f32.log(f32(i)))", "S[e] * __fmul_rn(x2, (float)(log(((double)(float)i[ROW(e)]))))"},
-        {"S + (i < j)", "S[e] + (float)(i[ROW(e)] < j[CID(e)])"},
+        {"S + (i < j)", "S[e] + (float)(j.after(i[ROW(e)]) < j.offset(CID(e)))"},
         {"S * i32(S * 2.0)", "S[e] * (float)(int)(S[e] * 2.0f)"},
         {"S * 1e-06 + x0.shape[1]", "S[e] * 1e-06f + (float)x0.size(1)"},
     };
@@ -213,7 +214,7 @@ def least(
     ASSERT_TRUE(r) << message(r);
     const std::string expected = R"cu(//| @map
 //| def ids(
-extern "C" __global__ void __launch_bounds__(256) ids(const __grid_constant__ cb_args args) {
+extern "C" __global__ void __launch_bounds__(64) ids(const __grid_constant__ cb_args args) {
     const int B = args.requests, Hq = args.heads_q, Hk = args.heads_kv, Sq = args.max_q;
     int b = 0, Sk = args.max_kv;
 //|     x0: i32[N],
