@@ -64,7 +64,7 @@ struct Expr {
         Tuple,
         List,
         Index, ///< object, then an index a dimension
-        Slice, ///< lower, upper; null where not written. Only as an index
+        Slice, ///< lower, upper, step; null where not written. Only as an index
         Transpose,
         Amax,
         Sum,

@@ -273,9 +273,8 @@ const Expr* ExprCompiler::builtin(const Node& node, const Signature& s) {
 }
 
 const Expr* ExprCompiler::slice(const Node& node) {
-    if (node.items[2]) fail("static", "a slice has no step in CuIR", node.span);
-    std::vector<const Expr*> args{node.items[0] ? compile(*node.items[0]) : nullptr,
-                                  node.items[1] ? compile(*node.items[1]) : nullptr};
+    std::vector<const Expr*> args;
+    for (const auto& part : node.items) args.push_back(part ? compile(*part) : nullptr);
     auto& e = make(Form::Slice, node);
     e.args = std::move(args);
     return &e;

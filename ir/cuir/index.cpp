@@ -13,7 +13,8 @@ namespace {
 constexpr int kLargest = 1 << 16; // rows of a slice
 
 bool is_whole(const Expr* e) {
-    return e->form == Form::Slice && !e->args[0] && !e->args[1];
+    return e->form == Form::Slice &&
+           std::none_of(e->args.begin(), e->args.end(), [](const Expr* part) { return part != nullptr; });
 }
 
 } // namespace
@@ -96,6 +97,10 @@ Ref<TensorSlice> Cta::slice(int number, const Expr& e, Thread& t) {
         const auto& s = *e.args[dim + 1];
         if (s.args[0]) out->first = integer(*s.args[0], t);
         out->rows = (s.args[1] ? integer(*s.args[1], t) : out->extent) - out->first;
+        if (s.args[2]) out->step = integer(*s.args[2], t);
+        if (out->step < 1 || out->step > kLargest)
+            trouble("bounds", fmt::format("a slice with step {}; steps go up, from 1", out->step));
+        out->rows = (std::max<std::int64_t>(out->rows, 0) + out->step - 1) / out->step;
         for (std::size_t k = dim + 2; k < e.args.size(); ++k)
             if (!is_whole(e.args[k])) trouble("shape", "one dimension is sliced; all after it are whole");
     }

@@ -24,17 +24,20 @@ struct Tensor {
     double read(std::int64_t at, int kernel) const;
 };
 
-/// Rows of a tensor: all indices before the sliced dimension are given, all after it are whole. Clips at both ends.
+/// Rows of a tensor, each or every `step`-th: all indices before the sliced dimension are given, all after it are
+/// whole. Clips at both ends.
 struct TensorSlice final : Object {
     int tensor = 0;
     std::int64_t base = 0;   ///< of row 0 of the dimension
     std::int64_t first = 0;  ///< row
+    std::int64_t step = 1;   ///< from one row to the next
     std::int64_t rows = 0;   ///< asked for
     std::int64_t extent = 0; ///< of the dimension
     std::int64_t cols = 1;   ///< elements a row
 
-    bool inside(std::int64_t row) const { return first + row >= 0 && first + row < extent; }
-    std::int64_t at(std::int64_t row) const { return base + (first + row) * cols; }
+    std::int64_t in_tensor(std::int64_t row) const { return first + row * step; }
+    bool inside(std::int64_t row) const { return in_tensor(row) >= 0 && in_tensor(row) < extent; }
+    std::int64_t at(std::int64_t row) const { return base + in_tensor(row) * cols; }
 };
 
 } // namespace cubridge::ir::cuir

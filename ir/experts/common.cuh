@@ -49,11 +49,19 @@ template <> MEMBER void narrow<bf16>(bf16* p, float x) { p->bits = (unsigned sho
 template <> MEMBER void narrow<f16>(f16* p, float x) { p->bits = (unsigned short)pack2<f16>(x, 0.f); }
 
 // ---- Global memory. Strides are 64-bit; a slice of rows clips: loads give 0 beyond its end, stores vanish.
-struct Slice { void* data; i64 at, row; int first, end; };
+struct Slice { // of every `step`-th row from `low`: those are what first and end count
+    void* data; i64 at, row; int first, end, step = 1, low = 0;
+    MEMBER int last(int limit) const { return min(end, step == 1 ? limit : cdiv(limit - low, step)); } // of a tensor with `limit` rows
+};
+FN Slice every(const Slice& s, int step) {
+    if (step == 1) return s;
+    const int low = s.first % step;
+    return {s.data, s.at + low * s.row, s.row * step, s.first / step, cdiv(s.end - low, step), step, low};
+}
 struct Tensor { // heads are counted from the model's first: h0 is this rank's first
     const cb_tensor& t; const int h0;
     MEMBER Tensor(const cb_tensor& tensor, int first_head) : t(tensor), h0(first_head) {}
-    MEMBER Slice rows(int b, int h, int first, int end) const { return {t.data, b * t.outer + (h - h0) * t.head, t.row, first, end}; }
+    MEMBER Slice rows(int b, int h, int first, int end, int step = 1) const { return every({t.data, b * t.outer + (h - h0) * t.head, t.row, first, end}, step); }
     template <class T> MEMBER T* element(int b, int h, int i, int d = 0) const { return (T*)t.data + (b * t.outer + (h - h0) * t.head + i * t.row + d); }
 };
 template <class T, int N> struct Operand { // of the variant; an index out of range is clamped; of rank 0: x()
@@ -76,7 +84,7 @@ template <class T, int N> struct Operand { // of the variant; an index out of ra
         UNROLL for (int k = 0; k < N - 1; ++k) from += axis(k, at[k]);
         return {(void*)o.data, from, o.stride[N - 1], at[N - 1], (int)min((i64)at[N], o.size[N - 1])};
     }
-    MEMBER Slice rows(int b, int h, int first, int end) const { return {(void*)o.data, begin() + axis(0, b) + axis(1, h), o.stride[2], first, end}; }
+    MEMBER Slice rows(int b, int h, int first, int end, int step = 1) const { return every({(void*)o.data, begin() + axis(0, b) + axis(1, h), o.stride[2], first, end}, step); }
 };
 template <class T, int N> struct Work { // of this launch, row major; `end` goes past it
     T* p; i64 size[N];
@@ -86,13 +94,13 @@ template <class T, int N> struct Work { // of this launch, row major; `end` goes
         end += (bytes + 255) / 256 * 256;
     }
     template <class... I> MEMBER T& operator()(I... index) const { i64 at = 0; int k = 0; ((at = at * size[k] + max((i64)0, min((i64)index, size[k] - 1)), ++k), ...); return p[at]; }
-    MEMBER Slice rows(int b, int h, int first, int end) const { return {p, (b * size[1] + h) * size[2] * (N > 3 ? size[N - 1] : 1), N > 3 ? size[N - 1] : 1, first, end}; }
+    MEMBER Slice rows(int b, int h, int first, int end, int step = 1) const { return every({p, (b * size[1] + h) * size[2] * (N > 3 ? size[N - 1] : 1), N > 3 ? size[N - 1] : 1, first, end}, step); }
 };
 
 // ---- Values to global memory, straight from registers
 template <class T, int R, int C, int N> FN void store_tile(const Slice& to, int limit, const float (&x)[N]) {
     constexpr int MT = N / (cdiv(C, 16) * 8);
-    const int lane = lane_id(), last = min(to.end, limit);
+    const int lane = lane_id(), last = to.last(limit);
     UNROLL for (int r = 0; r < 2 * MT; ++r) {
         const int row = to.first + warp_row() + 8 * r + lane / 4;
         if (row >= last) continue;
@@ -107,7 +115,7 @@ template <class T, int R, int C, int N> FN void store_tile(const Slice& to, int 
     }
 }
 template <class T, int R, int M> FN void store_rows(const Slice& to, int limit, const float (&x)[M]) {
-    const int last = min(to.end, limit);
+    const int last = to.last(limit);
     UNROLL for (int r = 0; r < M; ++r) {
         const int row = to.first + warp_row() + 8 * r + lane_id() / 4;
         if (row < last && (lane_id() & 3) == 0) narrow((T*)to.data + to.at + row * to.row, x[r]);

@@ -46,7 +46,7 @@ template <int THREADS, class T, int H, int C> FN void copy_async(const Cell<T, H
     static_assert(C % 8 == 0 && sizeof(T) == 2, "rows are copied 16 bytes at a time");
     constexpr int kChunks = cdiv(C, 16) * 2; // columns that only fill up to 16 are zeros
     constexpr bool kEven = THREADS % kChunks == 0; // a thread then keeps its column and steps from row to row
-    const int last = min(from.end, limit), row0 = (int)threadIdx.x / kChunks;
+    const int last = from.last(limit), row0 = (int)threadIdx.x / kChunks;
     const T* const begin = (const T*)from.data + from.at;
     const T* p = begin + (from.first + row0) * from.row + (int)threadIdx.x % kChunks * 8;
     UNROLL for (int k = 0; k < cdiv(H * kChunks, THREADS); ++k) {
@@ -71,7 +71,7 @@ template <int THREADS, class V> FN void copy_async(const V& to, const Slice& fro
 }
 template <class T, int H, int C> FN void copy(const Slice& to, int limit, const Cell<T, H, C>& from) { // by one warp
     constexpr int kChunks = C / 8;
-    const int last = min(to.end, limit);
+    const int last = to.last(limit);
     T* const begin = (T*)to.data + to.at;
     __syncwarp();
     UNROLL for (int k = 0; k < cdiv(H * kChunks, 32); ++k) {
@@ -170,7 +170,7 @@ struct Items { // work items of this CTA
         const int bh = (int)(order == by_head ? at / rows : at % heads);
         m = rows - 1 - (int)(order == by_head ? at % rows : at / heads);
         b = bh / count;
-        h = bh % count + args.head_begin;
+        h = bh % count + args.head_begin * (count / args.heads_q); // count may be T heads for one
         Sq = args.max_q;
         Sk = key_length(args, b);
         at += gridDim.x;

@@ -77,20 +77,21 @@ template <class T, int H, int C> struct Transposed { Cell<T, H, C> of; };
 template <class T, int H, int C> FN Transposed<T, H, C> transposed(const Cell<T, H, C>& x) { return {x}; }
 
 // ---- Movement by the copy engine. A map has two dims with the stride of a row: coordinates kFar - n + r and n lead to row r,
-// and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim).
+// and the first is out of bounds from row n on, whatever n is (docs/kernel-abi.md; kFar wraps away in the last dim). Where
+// rows are taken by steps, so are those of the map, from `low` on, and n counts them. K and V may have a map of each kind.
 constexpr int kFar = 1 << 30;
 struct Box : Slice { const cb_map* map; int h, y; }; // y: of row 0
 struct Mapped : Tensor {
-    const cb_map& map; const int of_rows, of_heads; // what a request adds to either coordinate
+    const cb_map &map, &steps; const int of_rows, of_heads; // what a request adds to either coordinate
     MEMBER Mapped(const cb_args& args, int which, const cb_tensor& tensor, int first_head)
-        : Tensor(tensor, first_head), map(args.map[which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
-    MEMBER Box rows(int b, int h, int first, int end) const { return {Tensor::rows(b, h, first, end), &map, h - h0 + b * of_heads, b * of_rows}; }
+        : Tensor(tensor, first_head), map(args.map[which]), steps(args.map[which == 1 || which == 2 ? which + 3 : which]), of_rows(args.map_rows[which]), of_heads(args.map_heads[which]) {}
+    MEMBER Box rows(int b, int h, int first, int end, int step = 1) const { return {Tensor::rows(b, h, first, end, step), step == 1 ? &map : &steps, h - h0 + b * of_heads, b * of_rows}; }
 };
 template <class T, int H, int C> FN void load_box(u32 to, const Box& from, int first, int limit, Barrier full) {
-    const int n = max(min(from.end, limit), 0);
+    const int n = max(from.last(limit), 0), y = from.y + n * from.step + from.low;
     UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
         asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(kFar - n + first), "r"(from.h), "r"(from.y + n), "r"(kFar) : "memory");
+                     ::"r"(to + k * H * 128), "l"(from.map), "r"(full.at), "r"(64 * k), "r"(kFar - n + first), "r"(from.h), "r"(y), "r"(kFar) : "memory");
 }
 template <class T, int H, int C> FN void copy_async(const Cell<T, H, C>& to, const Box& from, int limit, Barrier full) {
     if (lane_id() == 0) {
@@ -108,10 +109,10 @@ template <class T, int H, int C, int N> FN void copy_async(const Cells<T, H, C, 
 }
 template <class T, int H, int C> FN void copy_async(const Box& to, int limit, const Cell<T, H, C>& from) {
     if (lane_id() == 0) {
-        const int n = max(min(to.end, limit), 0);
+        const int n = max(to.last(limit), 0), y = to.y + n * to.step + to.low;
         UNROLL for (int k = 0; k < cdiv(C, 64); ++k)
             asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
-                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(kFar - n + to.first), "r"(to.h), "r"(to.y + n), "r"(kFar) : "memory");
+                         ::"l"(to.map), "r"(from.base + k * H * 128), "r"(64 * k), "r"(kFar - n + to.first), "r"(to.h), "r"(y), "r"(kFar) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
     __syncwarp();
@@ -200,7 +201,7 @@ template <int COLUMNS> struct Draw { // of K and of V together
         const int r = (int)(rest / wide), bh = (int)(first + rest - r * wide);
         m = rows - 1 - r;
         b = bh / count;
-        h = bh - b * count + args.head_begin;
+        h = bh - b * count + args.head_begin * (count / args.heads_q); // count may be T heads for one
         Sq = args.max_q;
         Sk = key_length(args, b);
         at = (i64)gridDim.x + __shfl_sync(~0u, ahead, 0);

@@ -1,6 +1,7 @@
 // The launch plan as text: version line, one fact a line, "end". Read back strictly: what is not understood is an
 // error. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/launch.h"
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -12,6 +13,7 @@ constexpr std::string_view kVersion = "cubridge-plan 1";
 constexpr std::array<const char*, 3> kConditions = {"equal", "at_least", "divides"};
 constexpr std::array<const char*, 4> kTensors = {"q", "k", "v", "o"};
 constexpr int kMostRows = 256; // of a box
+constexpr int kMostStep = 1024;
 
 std::string decimal(double v) {
     std::array<char, 40> buffer{};
@@ -109,12 +111,15 @@ Entry read_entry(Reader& r) {
 }
 
 Map read_map(Reader& r) {
-    const auto w = r.words(r.after("map"), 2);
+    const auto line = r.after("map");
+    const auto spaces = std::count(line.begin(), line.end(), ' ');
+    const auto w = r.words(line, spaces > 1 ? 3 : 2);
     std::size_t t = 0;
     while (t < kTensors.size() && w[0] != kTensors[t]) ++t;
     if (t == kTensors.size()) r.bad("a tensor was expected: q, k, v or o");
-    const Map m{static_cast<Map::Tensor>(t), r.number<int>(w[1])};
+    const Map m{static_cast<Map::Tensor>(t), r.number<int>(w[1]), w.size() > 2 ? r.number<int>(w[2]) : 1};
     if (m.rows < 1 || m.rows > kMostRows) r.bad("1 to 256 rows were expected");
+    if (m.step < 1 || m.step > kMostStep || (m.step == 1 && w.size() > 2)) r.bad("a step of 2 to 1024 was expected");
     return m;
 }
 
@@ -171,7 +176,7 @@ Plan read_plan(Reader& r) {
     while (r.at("map")) {
         p.maps.push_back(read_map(r));
         for (std::size_t k = 0; k + 1 < p.maps.size(); ++k)
-            if (p.maps[k].tensor == p.maps.back().tensor) r.bad("a second map of one tensor");
+            if (!beside(p.maps[k], p.maps.back())) r.bad("a second map of one tensor");
     }
     while (r.at("entry")) p.entries.push_back(read_entry(r));
     while (r.at("operand")) p.operands.push_back(read_operand(r));
@@ -183,6 +188,12 @@ Plan read_plan(Reader& r) {
 
 } // namespace
 
+bool beside(const Map& a, const Map& b) {
+    if (a.tensor != b.tensor) return true;
+    const bool keys = a.tensor == Map::Tensor::K || a.tensor == Map::Tensor::V;
+    return keys && a.rows == b.rows && (a.step == 1) != (b.step == 1);
+}
+
 const char* name(Map::Tensor t) {
     return t <= Map::Tensor::O ? kTensors[static_cast<std::size_t>(t)] : "?";
 }
@@ -192,7 +203,9 @@ std::string Plan::text() const {
     out +=
         "\nabi " + std::to_string(abi) + "\nlse " + (writes_lse ? "1" : "0") + "\nworkspace " + workspace.text() + "\n";
     if (ticket) out += "ticket\n";
-    for (const auto& m : maps) out += std::string("map ") + name(m.tensor) + " " + std::to_string(m.rows) + "\n";
+    for (const auto& m : maps)
+        out += std::string("map ") + name(m.tensor) + " " + std::to_string(m.rows) +
+               (m.step == 1 ? "" : " " + std::to_string(m.step)) + "\n";
     for (const auto& e : entries) {
         out += "entry " + e.name + " block";
         for (const int b : e.block) out += " " + std::to_string(b);

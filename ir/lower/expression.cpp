@@ -458,9 +458,10 @@ std::string Expressions::slice(const Node& node, const std::string& method) cons
         if (i.kind != Kind::Slice) {
             at += print(i, Elem::Int) + ", ";
         } else {
-            if (!i.items[0] || !i.items[1] || (i.items.size() > 2 && i.items[2]))
-                fail("no_rule", "a range has a begin and an end", i.span);
+            if (!i.items[0] || !i.items[1]) fail("no_rule", "a range has a begin and an end", i.span);
             at += print(*i.items[0], Elem::Int) + ", " + print(*i.items[1], Elem::Int);
+            if (i.items[2] && method != "rows") fail("no_rule", "only rows are taken by steps", i.span);
+            if (i.items[2]) at += ", " + print(*i.items[2], Elem::Int);
         }
     }
     return node.items[0]->text + "." + method + "(" + at + ")";

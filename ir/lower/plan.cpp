@@ -110,6 +110,11 @@ bool plain_heads(const std::string& extent) {
     return extent == "Hq" || extent == "Hk";
 }
 
+/// Work items over the classes of each head: kernels count those from the model's first too.
+bool class_heads(const std::string& extent) {
+    return extent.rfind("(Hq * ", 0) == 0 && extent.find_first_not_of("0123456789", 6) + 1 == extent.size();
+}
+
 /// Heads of another number than those of q or k: the kernels know no first one of a shard then.
 bool needs_all_heads(const Shape& shape, const cuir::Program& program) {
     const auto others = [&](const std::vector<std::string>& extents) {
@@ -121,7 +126,14 @@ bool needs_all_heads(const Shape& shape, const cuir::Program& program) {
                s.node->items[1]->kind == Kind::Tuple && s.node->items[1]->items.size() > 2 &&
                !plain_heads(syntax::print(*s.node->items[1]->items[1]));
     };
-    return std::any_of(shape.grids.begin(), shape.grids.end(), [&](const auto& g) { return others(g.items); }) ||
+    const auto others_of = [&](const Shape::Grid& g) {
+        auto items = g.items;
+        const bool role = std::any_of(program.kernels.begin(), program.kernels.end(),
+                                      [&](const auto& k) { return k.name() == g.kernel && !k.is_map(); });
+        if (role && items.size() > 1 && class_heads(items[1])) items[1] = "Hq";
+        return others(items);
+    };
+    return std::any_of(shape.grids.begin(), shape.grids.end(), others_of) ||
            std::any_of(shape.storage.begin(), shape.storage.end(), [&](const auto& s) { return others(s.second); }) ||
            std::any_of(program.kernels.begin(), program.kernels.end(),
                        [&](const auto& k) { return std::any_of(k.head.begin(), k.head.end(), is_tensor_of_others); });
@@ -132,14 +144,13 @@ Code product(const Sizes& sizes, const std::vector<std::string>& extents, Code o
     return out;
 }
 
-/// All kernels of a launch read one map of a tensor.
+/// All kernels of a launch read the same maps of a tensor.
 void add(std::vector<launch::Map>& maps, const launch::Map& map) {
-    const auto it = std::find_if(maps.begin(), maps.end(), [&](const auto& m) { return m.tensor == map.tensor; });
-    if (it == maps.end())
-        maps.push_back(map);
-    else if (it->rows != map.rows)
-        fail("no_rule",
-             std::string("two kernels of the launch copy ") + launch::name(map.tensor) + " by other numbers of rows");
+    if (std::find(maps.begin(), maps.end(), map) != maps.end()) return;
+    if (!std::all_of(maps.begin(), maps.end(), [&](const auto& m) { return beside(m, map); }))
+        fail("no_rule", std::string("two kernels of the launch copy ") + launch::name(map.tensor) +
+                            " by other numbers or steps of rows");
+    maps.push_back(map);
 }
 
 } // namespace

@@ -181,7 +181,8 @@ Region print_store(const Node& target, const Node& value, const Facts& f) {
     if (target.kind != Kind::Subscript) fail("no_rule", "only names and storage are assigned", target.span);
     const Node& object = *target.items[0];
     const auto at = parts(target.items[1]);
-    const bool whole = at.size() == 1 && at[0]->kind == Kind::Slice && !at[0]->items[0] && !at[0]->items[1];
+    const bool whole =
+        at.size() == 1 && at[0]->kind == Kind::Slice && !at[0]->items[0] && !at[0]->items[1] && !at[0]->items[2];
     if (is_global(target, *f.scope)) {
         const Type& t = f.scope->find(object.text)->type;
         if (at.back()->kind == Kind::Slice) {

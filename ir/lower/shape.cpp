@@ -20,6 +20,7 @@ constexpr int kLine = 128;                ///< bytes: what `Smem::take` and a ro
 constexpr int kPanel = 1024;              ///< where swizzled panels begin
 constexpr int kBarrier = 8, kEntry = 512; ///< bytes of a barrier, of an entry of a channel
 constexpr int kMostRows = 256;            ///< of a tensor map's box
+constexpr int kMostStep = 1024;           ///< as plans have them
 
 const Node* keyword(const Node& call, std::string_view name) {
     for (const auto& k : call.keywords)
@@ -161,12 +162,12 @@ private:
         if (call.items.size() != 3) return;
         const auto from = root(*call.items[1]), to = root(*call.items[2]);
         if (const auto cells = cells_.find(from); cells != cells_.end())
-            add(to, *cells->second, call);
+            add(to, *call.items[2], *cells->second, call);
         else if (const auto into = cells_.find(to); into != cells_.end() && keyword(call, "signal") != nullptr)
-            add(from, *into->second, call);
+            add(from, *call.items[1], *into->second, call);
     }
 
-    void add(const std::string& tensor, const Node& cells, const Node& call) {
+    void add(const std::string& tensor, const Node& slice, const Node& cells, const Node& call) {
         using Tensor = launch::Map::Tensor;
         static const std::map<std::string, Tensor> kTensors = {
             {"Q", Tensor::Q}, {"K", Tensor::K}, {"V", Tensor::V}, {"Out", Tensor::O}};
@@ -177,13 +178,33 @@ private:
         if (extents.size() < 2) fail("no_rule", "tiles are copied by tensor maps", call.span);
         const auto rows = positive(*extents[extents.size() - 2], known_, "an extent of shared storage");
         if (rows > kMostRows) fail("no_rule", "more rows than one copy has", call.span);
-        const launch::Map map{it->second, static_cast<int>(rows)};
-        for (const auto& m : maps) {
-            if (m == map) return;
-            if (m.tensor == map.tensor)
-                fail("no_rule", "`" + tensor + "` is copied into cells of two sizes", call.span);
+        for (const auto step : steps(*parts(slice.items[1]).back())) {
+            if (step > kMostStep) fail("no_rule", "rows further apart than a tensor map's", call.span);
+            const launch::Map map{it->second, static_cast<int>(rows), static_cast<int>(step)};
+            if (std::find(maps.begin(), maps.end(), map) != maps.end()) continue;
+            if (!std::all_of(maps.begin(), maps.end(), [&](const auto& m) { return beside(m, map); }))
+                fail("no_rule", "`" + tensor + "` is copied into cells of two sizes, or by two steps", call.span);
+            maps.push_back(map);
         }
-        maps.push_back(map);
+    }
+
+    /// Of a slice: a constant, or a name for one of two, `by = where(dense, 1, T)`.
+    std::vector<std::int64_t> steps(const Node& range) const {
+        const char* what = "the step of a tensor map's rows";
+        if (range.kind != Kind::Slice || !range.items[2]) return {1};
+        const Node* value = range.items[2]->kind == Kind::Name ? value_of(kernel_.body, range.items[2]->text) : nullptr;
+        if (value == nullptr || callee(*value) != "where" || value->items.size() != 4)
+            return {positive(*range.items[2], known_, what)};
+        return {positive(*value->items[2], known_, what), positive(*value->items[3], known_, what)};
+    }
+
+    static const Node* value_of(const std::vector<Statement>& body, const std::string& name) {
+        for (const auto& s : body) {
+            for (const auto& [n, value] : assigned(s))
+                if (n == name) return value;
+            if (const Node* value = value_of(s.body, name)) return value;
+        }
+        return nullptr;
     }
 
     const Kernel& kernel_;

@@ -73,6 +73,7 @@ void without_storing_role(Work& w, const Spot& store) {
     const std::string first_row = text(local.writer.index.at(place::first));
     std::string to = w.out + "[" + text(local.writer.index.at(axis::b)) + ", " + text(local.writer.index.at(axis::h)) +
                      ", " + first_row + ":" + first_row + " + " + w.at.row_count + "]";
+    to = text(of_class(w, parse(to)));
     if (w.at.late) local.before_next(to);
     const Spot fill = first(w.role(), writes_output(w));
     const std::string buffer = text(first_index(target_of(*fill))); // of the item whose last step was the one before

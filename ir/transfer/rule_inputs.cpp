@@ -12,6 +12,8 @@ struct Source {
     std::string tensor; ///< parameter or workspace
     Expr head;          ///< over h
     bool batch = true;  ///< indexed by b; false: one for all requests
+    std::int64_t step = 1;
+    Expr first = nullptr; ///< with a step: row k is row first + k * step of the tensor
 };
 
 /// Edits slices `tensor[b, head, ...]` in all statements of a kernel.
@@ -25,23 +27,31 @@ NodePtr edited(const NodePtr& x, const std::string& tensor, const std::function<
     return out;
 }
 
-void edit_slices(std::vector<Statement>& block, const std::string& tensor,
-                 const std::function<NodePtr(const NodePtr&)>& edit) {
-    for (auto& s : block) {
-        if (s.kind == Statement::Kind::Simple && reads(s.node, tensor)) s.node = edited(s.node, tensor, edit);
-        edit_slices(s.body, tensor, edit);
+/// index = step * axis + first, with rows from 0 up.
+bool steps_by(ExprPool& pool, Expr index, int axis, Source& s) {
+    const IntSum sum = as_sum(index);
+    std::vector<std::pair<std::int64_t, Expr>> rest;
+    s.step = 0;
+    for (const auto& [c, t] : sum.terms) {
+        if (t == pool.index(axis))
+            s.step = c;
+        else
+            rest.emplace_back(c, t);
     }
+    s.first = pool.isum(sum.constant, rest);
+    const bool natural = is_const(s.first) ? s.first->integer >= 0 : s.first->kind == Kind::Mod;
+    return (s.step == 1 && is_int(s.first, 0)) ||
+           (s.step > 1 && natural && (s.first->free & ~(index_bit(axis::h) | index_bit(axis::b))) == 0);
 }
 
 /// The tensor that an expression of q, k or v is a plain Load of.
 std::optional<Source> plain(Work& w, Expr e, int row_axis, int column_axis) {
     ExprPool& pool = w.launch.pool;
     if (e->kind != Kind::Load || e->args.size() != 4) return std::nullopt;
-    const bool rows = e->args[2] == pool.index(row_axis), columns = e->args[3] == pool.index(column_axis);
-    const bool b = e->args[0] == pool.index(axis::b);
-    if (!rows || !columns || !b || (e->args[1]->free & ~(index_bit(axis::h) | index_bit(axis::b))) != 0)
-        return std::nullopt;
+    const bool columns = e->args[3] == pool.index(column_axis), b = e->args[0] == pool.index(axis::b);
+    if (!columns || !b || (e->args[1]->free & ~(index_bit(axis::h) | index_bit(axis::b))) != 0) return std::nullopt;
     Source s;
+    if (!steps_by(pool, e->args[2], row_axis, s)) return std::nullopt;
     s.head = e->args[1];
     if (e->number <= 2) {
         s.tensor = std::string(1, "QKV"[e->number]);
@@ -120,18 +130,20 @@ void other_heads(Work& w, const std::string& tensor) {
 }
 
 void load_from(Work& w, const std::string& tensor, const Source& s, Expr own_head) {
-    if (s.tensor == tensor && s.head == own_head) return;
+    const bool own = s.tensor == tensor && s.head == own_head;
+    if (own && s.step == 1) return;
     Local local(w, Local::Where::Load);
     const NodePtr head = local.writer.write(s.head);
+    const NodePtr step = s.step > 1 ? w.uses.integer(s.step) : nullptr,
+                  first = step && !is_int(s.first, 0) ? local.writer.write(s.first) : nullptr;
     edit_slices(w.kernel.body, tensor, [&](const NodePtr& x) {
-        auto out = std::make_shared<syntax::Node>(*x);
-        auto at = std::make_shared<syntax::Node>(*x->items[1]);
-        at->items[1] = head;
-        out->items = {name(s.tensor), at};
+        auto out = std::make_shared<syntax::Node>(*stepped(x, head, step, first));
+        out->items[0] = name(s.tensor);
         return NodePtr(out);
     });
-    if (s.tensor == tensor) other_heads(w, tensor);
-    w.applied("heads and tensors of q, k, v");
+    if (s.tensor == tensor && !own) other_heads(w, tensor);
+    if (step && w.row_extent == w.launch.pool.dim(dims::Sq)) w.applied("rows by steps");
+    if (!own) w.applied("heads and tensors of q, k, v");
 }
 
 /// x0 as K or V takes the parameter's place and type.
@@ -152,6 +164,33 @@ void become(Work& w, const std::string& tensor, const std::string& by) {
 
 } // namespace
 
+void edit_slices(std::vector<Statement>& block, const std::string& tensor,
+                 const std::function<NodePtr(const NodePtr&)>& edit) {
+    for (auto& s : block) {
+        if (s.kind == Statement::Kind::Simple && reads(s.node, tensor)) s.node = edited(s.node, tensor, edit);
+        edit_slices(s.body, tensor, edit);
+    }
+}
+
+NodePtr stepped(const NodePtr& slice, const NodePtr& head, const NodePtr& step, const NodePtr& first) {
+    auto out = std::make_shared<syntax::Node>(*slice);
+    auto at = std::make_shared<syntax::Node>(*slice->items[1]);
+    at->items.at(1) = head;
+    out->items[1] = at;
+    if (!step) return out;
+    const NodePtr range = at->items.at(2);
+    if (range->kind != syntax::Kind::Slice || !range->items[0] || !range->items[1] || range->items[2])
+        refuse("rows of a residue class are moved by a range of them");
+    auto each = std::make_shared<syntax::Node>(*range);
+    for (const std::size_t end : {0, 1}) {
+        each->items[end] = binary("*", range->items[end], step);
+        if (first) each->items[end] = binary("+", each->items[end], first);
+    }
+    each->items[2] = step;
+    at->items[2] = each;
+    return out;
+}
+
 Expr length_of(Work& w) {
     // keep implies j < e, with e of the request and the head: the least of a conjunction's bounds
     ExprPool& pool = w.launch.pool;
@@ -160,8 +199,10 @@ Expr length_of(Work& w) {
         if (c->kind != Kind::Cmp || c->op != Op::Le || c->args.size() != 1) continue;
         const IntSum s = as_sum(c->args[0]);
         for (const auto& [k, t] : s.terms) {
-            if (t != j || k != 1) continue;
-            const Expr end = pool.isum(1, {{1, j}, {-1, c->args[0]}});
+            if (t != j || k < 1) continue;
+            // k j + rest <= 0
+            const Expr rest = pool.isum(0, {{1, c->args[0]}, {-k, j}});
+            const Expr end = pool.isum(1, {{1, pool.apply(Op::FloorDiv, pool.isum(0, {{-1, rest}}), pool.integer(k))}});
             if ((end->free & ~(index_bit(axis::b) | index_bit(axis::h))) == 0 && !is_const(end)) return end;
         }
     }
@@ -171,9 +212,9 @@ Expr length_of(Work& w) {
 void inputs(Work& w) {
     ExprPool& pool = w.launch.pool;
     Part& p = w.part;
-    const Expr h = pool.index(axis::h);
+    const Expr h = w.own_head;
     const Expr kv = pool.apply(Op::FloorDiv, h, pool.apply(Op::FloorDiv, pool.dim(dims::Hq), pool.dim(dims::Hk)));
-    const bool plain_heads = w.launch.v.heads == pool.dim(dims::Hq);
+    const bool plain_heads = h != pool.index(axis::h) || w.launch.v.heads == pool.dim(dims::Hq);
     const auto source = [&](Expr e, const char* what, int row, int column, Expr rows, const char* columns) {
         const auto s = plain(w, e, row, column);
         const bool own = s && (s->tensor == "Q" || s->tensor == "K" || s->tensor == "V");
@@ -182,16 +223,22 @@ void inputs(Work& w) {
         return s ? *s : transformed(w, e, what, row, column, rows, columns);
     };
     if (p.keys != pool.dim(dims::Sk)) { // before anything else is written: the expert's own Sk
-        Local local(w, Local::Where::Load);
-        w.keys = local.writer.write(p.keys);
-        const auto rename = [&](auto&& self, std::vector<Statement>& block) -> void {
+        if (w.every_key == w.keys) {    // not those of a class
+            Local local(w, Local::Where::Load);
+            w.every_key = w.keys = local.writer.write(p.keys);
+            w.applied("number of keys");
+        }
+        const auto rename = [&](auto&& self, std::vector<Statement>& block, const std::string& head) -> void {
             for (auto& s : block) {
-                if (s.kind == Statement::Kind::Simple && reads(s.node, "Sk")) s.node = replace(s.node, "Sk", w.keys);
-                self(self, s.body);
+                if (s.kind == Statement::Kind::Simple && reads(s.node, "Sk"))
+                    s.node = replace(s.node, "Sk", w.keys_for(head));
+                self(self, s.body,
+                     s.kind != Statement::Kind::Def ? head
+                     : s.name == w.at.attend        ? w.at.attend_params[1]
+                                                    : w.at.tile_params[1]);
             }
         };
-        rename(rename, w.kernel.body);
-        w.applied("number of keys");
+        rename(rename, w.kernel.body, w.at.load_h);
     }
     const Source q = source(p.q, "q", axis::i, axis::c, pool.dim(dims::Sq), "D"),
                  k = source(p.k, "k", axis::j, axis::c, p.keys, "D"),
@@ -227,9 +274,10 @@ void inputs(Work& w) {
     if (!end || p.keep->kind == Kind::Const) return;
     // rows beyond it may be anything, NaN too: 0 * NaN would reach the output
     Local local(w, Local::Where::Load);
-    const NodePtr bound = local.writer.write(end);
-    for (const std::string& t : {k.tensor, v.tensor}) {
-        edit_slices(w.kernel.body, t, [&](const NodePtr& x) {
+    for (const Source* s : {&k, &v}) {
+        const Expr row = s->step == 1 ? end : pool.isum(0, {{s->step, end}, {1, s->first}});
+        const NodePtr bound = local.writer.write(row);
+        edit_slices(w.kernel.body, s->tensor, [&](const NodePtr& x) {
             auto out = std::make_shared<syntax::Node>(*x);
             auto at = std::make_shared<syntax::Node>(*x->items[1]);
             auto slice = std::make_shared<syntax::Node>(*at->items.at(2));

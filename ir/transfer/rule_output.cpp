@@ -19,7 +19,7 @@ void empty_rows(Work& w) {
     case Part::Empty::NaN: {
         const Spot inv = w.in(w.role(), w.at.inv);
         // of no keys at all a weighted sum is 0
-        w.replace(inv, w.at.inv + " = where(" + text(w.keys) + " > 0, 1.0 / " + w.at.total + ", 0.0)");
+        w.replace(inv, w.at.inv + " = where(" + text(w.every_key) + " > 0, 1.0 / " + w.at.total + ", 0.0)");
         inv->comment = "a row without a key gives NaN";
         return w.applied("rows without keys give NaN");
     }

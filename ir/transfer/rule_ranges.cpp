@@ -9,9 +9,29 @@ namespace {
 
 class Ranges {
 public:
-    explicit Ranges(Work& w) : w_(w), local_(w, Local::Where::Tiles) {}
+    explicit Ranges(Work& w)
+        : w_(w), local_(w, Local::Where::Tiles), all_(w.part.keys), keys_(w.keys_for(w.at.tile_params[1])) {}
 
-    void closed(const std::vector<mask::Analysis::Range>& ranges) {
+    void closed(const mask::Analysis& a) { statements_.push_back(line("return [" + list(a.ranges) + "]")); }
+
+    /// Tiles of every step-th key, numbered from where the dense ones end, and these.
+    void strided(const mask::Analysis& dense, const mask::Analysis& sparse) {
+        const auto& s = *w_.strided;
+        const std::string near = list(dense.ranges);
+        offset_ = let("beyond", "cdiv(" + text(keys_) + ", BN)") + " + ";
+        all_ = s.keys;
+        keys_ = s.count;
+        const std::string far = list(sparse.ranges);
+        statements_.push_back(line("return [" + far + ", " + near + "]"));
+    }
+
+    void classified(const mask::Analysis& a);
+    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(keys_) + ", BN), True)]")); }
+
+    std::vector<cuir::Statement> statements_;
+
+private:
+    std::string list(const std::vector<mask::Analysis::Range>& ranges) {
         std::string list, before; // tiles below `before` are listed already
         for (const auto& r : ranges) {
             const std::string end = let("some", clamped(r.end)), begin = clamped(r.begin);
@@ -49,19 +69,12 @@ public:
             list = list.empty() ? here : here + ", " + list; // from high to low
             before = high;
         }
-        statements_.push_back(line("return [" + list + "]"));
+        return list;
     }
-
-    void classified(const mask::Analysis& a);
-    void all_masked() { statements_.push_back(line("return [(0, cdiv(" + text(w_.keys) + ", BN), True)]")); }
-
-    std::vector<cuir::Statement> statements_;
-
-private:
     std::string clamped(Expr e) {
         if (is_int(e, 0)) return "0";
-        if (e == w_.part.keys) return text(w_.keys);
-        return text(call("clamp", {local_.writer.write(e), small(0), w_.keys}));
+        if (e == all_) return text(keys_);
+        return text(call("clamp", {local_.writer.write(e), small(0), keys_}));
     }
     std::string let(const char* stem, const std::string& value) {
         const std::string n = w_.launch.fresh(stem);
@@ -70,11 +83,14 @@ private:
     }
     void let_as(const std::string& n, const std::string& value) { statements_.push_back(line(n + " = " + value)); }
     std::string end_of_keys();
-    static std::string one(const std::string& begin, const std::string& end, bool masked) {
-        return "(" + begin + ", " + end + ", " + (masked ? "True" : "False") + ")";
+    std::string one(const std::string& begin, const std::string& end, bool masked) const {
+        return "(" + offset_ + begin + ", " + offset_ + end + ", " + (masked ? "True" : "False") + ")";
     }
     Work& w_;
     Local local_;
+    Expr all_;
+    NodePtr keys_;       ///< extent of j here
+    std::string offset_; ///< what numbers of tiles begin with
 };
 
 /// Bounds of what a mask reads along i or j, for each tile: two tables and the map kernel that fills them. What it
@@ -110,8 +126,11 @@ private:
         const bool columns = t.axis == axis::j;
         const std::string size = columns ? "BN" : "BM";
         Map map(l, "bound_tiles");
-        NodePtr rows = columns ? map.writer.write(w_.part.keys) : name("Sq");
-        if (both) rows = call("maximum", {name("Sq"), rows});
+        const auto of_class = [](NodePtr all, const NodePtr& step) { return step ? call("cdiv", {all, step}) : all; };
+        NodePtr rows = of_class(name("Sq"), w_.row_step);
+        const NodePtr queries = rows;
+        if (columns) rows = of_class(map.writer.write(w_.most_keys), w_.key_step);
+        if (both) rows = call("maximum", {queries, rows});
         std::vector<std::string> variables;
         Nodes extents, all;
         const auto over = [&](int axis, const char* variable, const NodePtr& extent) {
@@ -212,7 +231,7 @@ void Ranges::classified(const mask::Analysis& a) {
         return name(x);
     };
     const std::string some = text(local_.writer.write(a.any)), every = text(local_.writer.write(a.every)),
-                      keys = text(w_.keys);
+                      keys = text(keys_);
     if (!of_more.empty()) {
         cuir::Statement loop = line("for " + more + " in range(" + i0 + " // BN + 1, cdiv(" + i1 + ", BN)):");
         for (const auto& [x, value] : of_more) loop.body.push_back(line(x + " = " + value));
@@ -240,15 +259,21 @@ std::string Ranges::end_of_keys() {
         const std::string end = clamped(r.end);
         out = out.empty() ? end : "maximum(" + out + ", " + end + ")";
     }
-    return out.empty() ? text(w_.keys) : out;
+    return out.empty() ? text(keys_) : out;
 }
 
 void key_ranges(Work& w) {
     if (is_true(w.part.keep)) return;
-    const mask::Analysis a = mask::analyse(w.launch.pool, w.part.keep, w.part.keys);
     Ranges r(w);
+    if (w.strided) {
+        r.strided(mask::analyse(w.launch.pool, w.strided->dense, w.part.keys),
+                  mask::analyse(w.launch.pool, w.strided->sparse, w.strided->keys));
+        w.key_tiles() = std::move(r.statements_);
+        return w.applied("key ranges: closed form");
+    }
+    const mask::Analysis a = mask::analyse(w.launch.pool, w.part.keep, w.part.keys);
     if (!a.ranges.empty()) {
-        r.closed(a.ranges);
+        r.closed(a);
         w.applied("key ranges: closed form");
     } else if (!is_true(a.any) || !is_false(a.every)) {
         r.classified(a);

@@ -3,6 +3,7 @@
 #include "ir/transfer/rules.h"
 #include "ir/transfer/tables.h"
 #include <algorithm>
+#include <numeric>
 
 namespace cubridge::ir::transfer {
 namespace {
@@ -67,11 +68,14 @@ public:
             if (along == 0) along = -slope;
             columns.emplace_back(along, first);
             rows.emplace_back(-along, first);
-            const std::int64_t left = slope < 0 ? -1 : 1, right = along < 0 ? -1 : 1;
-            return pool_.rsum(
-                0, {{static_cast<double>(left),
-                     as_real(pool_.isum(left * s.constant, left < 0 ? opposite(columns) : columns))},
-                    {static_cast<double>(right), as_real(pool_.isum(0, right < 0 ? opposite(rows) : rows))}});
+            const auto positive = [&](std::int64_t constant, Terms terms, bool turned) { // times its common divisor
+                std::int64_t all = constant;
+                for (const auto& [c, t] : terms) all = std::gcd(all, c);
+                const std::int64_t by = turned ? -all : all;
+                for (auto& [c, t] : terms) c /= by;
+                return std::pair{static_cast<double>(by), as_real(pool_.isum(constant / by, std::move(terms)))};
+            };
+            return pool_.rsum(0, {positive(s.constant, columns, slope < 0), positive(0, rows, along < 0)});
         });
     }
 
@@ -165,10 +169,6 @@ public:
 private:
     using Terms = std::vector<std::pair<std::int64_t, Expr>>;
     Expr as_real(Expr n) { return pool_.load(kReal, Type::Real, {n}); }
-    static Terms opposite(Terms terms) {
-        for (auto& t : terms) t.first = -t.first;
-        return terms;
-    }
 
     template <class F> void terms_of(Expr e, F f) {
         if (e->kind != Kind::Sum) {

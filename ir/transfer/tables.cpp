@@ -24,7 +24,8 @@ bool reads_score(Expr e) {
 bool dear(Expr e) {
     return contains(e, [](Expr x) {
         if (x->kind == Kind::F32Fn || x->kind == Kind::Fn || x->kind == Kind::Reduce) return true;
-        return x->kind == Kind::Load && depends(x, axis::i) && depends(x, axis::j);
+        const bool table = x->kind == Kind::Load && x->number >= kWorkspace;
+        return x->kind == Kind::Load && !table && depends(x, axis::i) && depends(x, axis::j);
     });
 }
 
@@ -50,7 +51,7 @@ private:
                     std::vector<Expr> back(kMaxIndex, nullptr);
                     back[place::distance] = distance;
                     work_.applied("table over the distance of query and key");
-                    return pool_.substitute(tabulate(work_.launch, f, work_.part.keys, "bias"), back);
+                    return pool_.substitute(tabulate(work_.launch, f, work_.most_keys, "bias"), back);
                 }
             } else if (!both && has(e, Kind::Reduce)) {
                 work_.applied(depends(e, axis::i)   ? "table over query positions"
@@ -75,7 +76,7 @@ private:
                            : column ? moved(pool_, e, axis::j, axis::i)
                                     : nullptr;
         const bool shared = other && contains(root_, [&](Expr x) { return x == other; });
-        const Expr t = tabulate(work_.launch, shared && row ? other : e, work_.part.keys, "table", shared);
+        const Expr t = tabulate(work_.launch, shared && row ? other : e, work_.most_keys, "table", shared);
         return shared && row ? moved(pool_, t, axis::j, axis::i) : t;
     }
 
@@ -100,14 +101,15 @@ private:
                 out = pool_.select(pool_.apply(Op::Le, at, pool_.integer(static_cast<std::int64_t>(k))), value(k), out);
             return out;
         }
-        if (at != pool_.index(axis::h) || t.values.size() > kMaxTable || t.type != Type::Real)
+        if (at != work_.own_head || t.values.size() > kMaxTable || t.type != Type::Real)
             refuse("a constant table that is not one number a head");
         if (const auto it = work_.launch.tables.find(e); it != work_.launch.tables.end()) return it->second;
         Launch& l = work_.launch;
         work_.applied("constants of a head");
         Map map(l, "fill_constants");
         Uses none;
-        const NodePtr heads = Writer(pool_, l.v, none).write(l.v.heads);
+        const bool of_classes = work_.own_head != pool_.index(axis::h);
+        const NodePtr heads = of_classes ? transfer::name("Hq") : Writer(pool_, l.v, none).write(l.v.heads);
         const int n = l.allocate("constants", {heads}, DType::F32);
         const std::string name = l.workspace[static_cast<std::size_t>(n)];
         for (std::size_t k = 0; k < t.values.size(); ++k) {
@@ -130,6 +132,7 @@ private:
 
 Map::Map(Launch& launch, const std::string& stem)
     : writer(launch.pool, launch.v, uses), block(&body), launch_(launch), kernel_(make_map(launch.fresh(stem))) {
+    uses.constants = launch.constants;
     writer.hoists_lower = false;
     writer.reduce = [this](Expr e) { return reduce(e); };
     writer.named = [this](Expr e) -> NodePtr {

@@ -63,8 +63,10 @@ Transferred run(const cuir::Program& expert, const Target& target) {
             w.elem_out = false;
             w.kernel.head[1].name += "_" + std::to_string(n);
         }
+        residue(w);
         shape(w);
         inputs(w);
+        strided_keys(w);
         mask_statement(w);
         key_ranges(w);
         order(w);

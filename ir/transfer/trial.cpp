@@ -4,6 +4,7 @@
 #include "ir/transfer/draw.h"
 #include "ir/transfer/reference.h"
 #include <algorithm>
+#include <set>
 
 namespace cubridge::ir::transfer {
 namespace {
@@ -28,7 +29,7 @@ struct Edge {
 constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 29, 29}, {4, 8, 9, 15},  {1, 5, 22, 11},
                            {3, 6, 32, 11},  {1, 2, 13, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
                            {1, 10, 33, 33}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 25, 37}};
-constexpr std::size_t kMostConstants = 3;
+constexpr std::size_t kMostConstants = 3, kMostSteps = 2;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
 
 /// Rows of one agent, such that first rows leave many remainders in tiles of so many keys.
@@ -37,6 +38,29 @@ std::int64_t rows_for(std::int64_t keys, std::int64_t agents) {
     for (std::int64_t r = rows; r < rows + keys && r < 2 * rows + 2; ++r)
         if (const auto rest = r * agents % keys; rest == 1 || rest == keys - 1) return r;
     return rows;
+}
+
+/// Steps of slices: rows T, 2 T, ... are a class, and its tiles end T times as far away. Of tiles of two kinds the step
+/// is where(dense, 1, T).
+void steps_of(const syntax::NodePtr& x, const cuir::Kernel& kernel, std::set<std::int64_t>& out) {
+    if (!x) return;
+    const auto add = [&](const syntax::NodePtr& step) {
+        const auto constant = kernel.constant(step->text);
+        const auto& value = constant ? constant : step;
+        if (value->kind == syntax::Kind::Int && value->integer > 1) out.insert(value->integer);
+    };
+    if (x->kind == syntax::Kind::Slice && x->items[2]) add(x->items[2]);
+    if (x->kind == syntax::Kind::Call && x->items[0]->text == "where" && x->items.size() == 4 &&
+        x->items[2]->kind == syntax::Kind::Int && x->items[2]->integer == 1)
+        add(x->items[3]);
+    for (const auto& i : x->items) steps_of(i, kernel, out);
+}
+
+void steps_of(const std::vector<cuir::Statement>& block, const cuir::Kernel& kernel, std::set<std::int64_t>& out) {
+    for (const auto& s : block) {
+        if (s.kind == cuir::Statement::Kind::Simple) steps_of(s.node, kernel, out);
+        steps_of(s.body, kernel, out);
+    }
 }
 
 class Trials {
@@ -56,6 +80,7 @@ public:
         }
         edges();
         for (const std::int64_t c : constants()) around(c);
+        for (const std::int64_t step : steps()) classes(step);
         return std::move(out_);
     }
 
@@ -77,8 +102,8 @@ private:
             for (int n = 0; n < draws; ++n) ask(e, 1 + n % 2);
     }
 
-    void ask(const Edge& e, std::int64_t requests = 1) {
-        Question q{{requests, 1, 1, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
+    void ask(const Edge& e, std::int64_t requests = 1, std::int64_t heads = 1) {
+        Question q{{requests, heads, heads, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
         if (auto r = run_of(program_, specification_, q)) {
             r->steps *= 10;
             out_.runs.push_back(std::move(*r));
@@ -101,6 +126,22 @@ private:
             const std::int64_t length = at < c ? 2 * c + 1 : at;
             ask({rows_for(keys, agents), keys, length, length});
         }
+    }
+
+    std::set<std::int64_t> steps() const {
+        std::set<std::int64_t> out;
+        for (const auto& k : program_.kernels) steps_of(k.body, k, out);
+        while (out.size() > kMostSteps) out.erase(out.begin());
+        return out;
+    }
+
+    /// Several blocks and tiles of each class; blocks that only some classes have.
+    void classes(std::int64_t step) {
+        const std::int64_t block = agents_of(program_);
+        ask({1, 3, step * (2 * block + 1) + step / 2 + 1, step * (2 * block + 1) + step / 2 + 1});
+        ask({1, 2, step * block + 1, step * 5 - 1}, 1, 2); // heads, groups
+        ask({2, 4, step * 3 + 1, step * 9 + 1});
+        ask({1, 3, step - 1, 2});
     }
 
     cuir::Trial few() {

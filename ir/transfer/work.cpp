@@ -48,7 +48,10 @@ void Launch::applied(const std::string& rule) {
 int Launch::allocate(const std::string& stem, const std::vector<NodePtr>& extents, DType dtype) {
     const std::string name = fresh(stem);
     std::string sizes;
-    for (const auto& e : extents) sizes += (sizes.empty() ? "" : ", ") + text(e);
+    for (NodePtr e : extents) {
+        for (const auto& [value, constant] : constants) e = replace(e, constant, small(value)); // it is of no kernel
+        sizes += (sizes.empty() ? "" : ", ") + text(e);
+    }
     if (extents.size() == 1) sizes += ",";
     program.storage.push_back(line(name + " = alloc(workspace, (" + sizes + "), " + short_name(dtype) + ")"));
     workspace.push_back(name);
@@ -124,7 +127,10 @@ cuir::Kernel make_map(const std::string& name) {
 }
 
 Work::Work(Launch& l, std::size_t part_number, const cuir::Kernel& expert)
-    : launch(l), number(part_number), part(l.v.parts[part_number]), kernel(expert), at(find(kernel)), keys(name("Sk")) {
+    : launch(l), number(part_number), part(l.v.parts[part_number]), kernel(expert), at(find(kernel)), keys(name("Sk")),
+      rows(name("Sq")), every_key(keys), own_head(l.pool.index(axis::h)), row_extent(l.pool.dim(dims::Sq)),
+      most_keys(part.keys) {
+    uses.constants = l.constants;
     names_of(kernel.head, launch.names);
     names_of(kernel.body, launch.names);
     const Spot copy = first(kernel.body, [](const Statement& s) {

@@ -22,6 +22,7 @@ struct Launch {
     std::map<Expr, Expr> tables;        ///< what is tabulated already
     int head_dim, head_dim_v;
     bool stores_lse;
+    std::vector<std::pair<std::int64_t, std::string>> constants; ///< of the same name in all kernels
 
     std::string fresh(const std::string& stem);
     void applied(const std::string& rule); ///< once each
@@ -49,8 +50,21 @@ struct Work {
     Uses uses;
     std::string out = "Out", lse = "Lse"; ///< what it writes
     bool elem_out = true;                 ///< false: float32 workspace
-    NodePtr keys;                         ///< extent of j
-    NodePtr kv;                           ///< h // G in the role
+    NodePtr keys, rows;                   ///< extents of j and i in the role; rows: those of an item's class
+    NodePtr every_key;                    ///< keys of all classes
+    Expr own_head = nullptr;              ///< the head of q: h, or what a class head is of
+    Expr row_extent = nullptr;            ///< what `rows` is
+    Expr most_keys = nullptr;             ///< at least those of any class
+    NodePtr key_step, row_step;           ///< classes of keys, of rows; null: all are one
+    /// Keys in tiles of two kinds: all of some places, every step-th of the others. Those tiles follow the dense ones.
+    struct Strided {
+        Expr dense = nullptr, sparse = nullptr; ///< what keeps keys in either, the second over numbers of its own keys
+        Expr keys = nullptr;                    ///< extent of j in `sparse`
+        NodePtr step, first_key, count;         ///< first_key null: 0; count is `keys`
+        NodePtr dense_tiles;
+    };
+    std::optional<Strided> strided;
+    NodePtr kv;               ///< h // G in the role
     Expr row_shift = nullptr; ///< Real over b, h, i in units of log2: left out of the scores, owed to the LSE
     std::map<Expr, std::string> prelude;     ///< names of values that the kernel's constants decide
     std::map<Expr, std::string> items;       ///< of values of a work item: statements of the role; i is its rows
@@ -85,6 +99,8 @@ struct Work {
     /// A value of the role becomes a parameter of attend.
     void pass(const std::string& name);
     void applied(const std::string& rule) { launch.applied(rule); }
+    /// Extent of j in a def whose head is `h`.
+    NodePtr keys_for(const std::string& h) const { return transfer::replace(keys, at.load_h, name(h)); }
 };
 
 /// A writer of expressions inside a block of a kernel. Statements for rows, columns and tiles are collected; what the

@@ -376,9 +376,11 @@ NodePtr Writer::make(Expr e) {
     case Kind::Sum: return e->type == Type::Int ? int_sum(e) : real_sum(e);
     case Kind::Product: return product(e, 1);
     case Kind::FloorDiv:
-        if (kv && e == pool_.apply(Op::FloorDiv, pool_.index(axis::h),
-                                   pool_.apply(Op::FloorDiv, pool_.dim(dims::Hq), pool_.dim(dims::Hk))))
-            return kv;
+        if (const Expr group = pool_.apply(Op::FloorDiv, pool_.dim(dims::Hq), pool_.dim(dims::Hk));
+            kv && e->args[1] == group) {
+            if (e->args[0] == pool_.index(axis::h)) return kv;
+            if (kv->kind == syntax::Kind::Binary && kv->text == "//") return binary("//", part(0), kv->items[1]);
+        }
         return join_by("//");
     case Kind::Mod: return join_by("%");
     case Kind::Min:

@@ -42,9 +42,9 @@ struct Kept {
 };
 
 /// Of the calling thread. Whose maps they were doesn't matter: the numbers say all.
-Kept& kept(const void* kernel, Map::Tensor t) {
-    static thread_local std::array<std::array<Kept, 4>, kKernels> all;
-    return all[reinterpret_cast<std::uintptr_t>(kernel) / 64 % kKernels][static_cast<std::size_t>(t)];
+Kept& kept(const void* kernel, std::size_t place) {
+    static thread_local std::array<std::array<Kept, std::size(ir::abi::cb_args{}.map)>, kKernels> all;
+    return all[reinterpret_cast<std::uintptr_t>(kernel) / 64 % kKernels][place];
 }
 
 CUresult encode(const Symbols& cuda, const MapNumbers& n, cb_map& to) {
@@ -87,10 +87,12 @@ Verdict numbers_of(const Map& map, const ir::Request& request, const ir::abi::cb
     // Bytes. That of an axis of one element is never used, and frameworks put anything there.
     const bool steps = !empty && requests > 1, one_head = empty || heads == 1, one_row = empty || rows == 1;
     if (steps && !usable(t.outer, kMostStride)) return wrong("outer", t.outer, "2^40");
-    if (!one_row && (t.row == 0 || !usable(t.row, kWrap))) return wrong("row", t.row, "2^34, not 0");
+    const std::int64_t furthest = kWrap / map.step; // rows of the map are further apart than the tensor's
+    if (!one_row && (t.row == 0 || !usable(t.row, furthest)))
+        return wrong("row", t.row, map.step == 1 ? "2^34, not 0" : "2^34 over its step, not 0");
     if (!one_head && !usable(t.head, kMostStride)) return wrong("head", t.head, "2^40");
     const std::int64_t outer = steps ? t.outer * element : 0;
-    const std::int64_t row = !one_row ? t.row * element : outer > 0 && outer < kWrap ? outer : kUnit;
+    const std::int64_t row = !one_row ? t.row * element : outer > 0 && outer < furthest ? outer : kUnit;
     std::int64_t head = one_head ? kUnit : t.head * element;
     // How a request is reached: by rows, else by heads. One head leaves their stride to us.
     const std::int64_t others = std::max(requests - 1, std::int64_t{0});
@@ -98,7 +100,7 @@ Verdict numbers_of(const Map& map, const ir::Request& request, const ir::abi::cb
         return per <= (kMost - 1 - count) / std::max(others, std::int64_t{1});
     };
     std::int64_t by = 0, bh = 0;
-    if (outer % row == 0 && fits(outer / row, rows))
+    if (outer % row == 0 && fits(outer / row, rows + map.step))
         by = outer / row;
     else if (one_head)
         head = outer, bh = 1;
@@ -116,7 +118,7 @@ Verdict numbers_of(const Map& map, const ir::Request& request, const ir::abi::cb
     out.address = reinterpret_cast<std::uintptr_t>(t.data != nullptr ? t.data : block.o.data);
     const int columns = of_v && request.head_dim_v != 0 ? request.head_dim_v : request.head_dim;
     out.dims = {size(columns), size(kFar), size(heads + others * bh), size(kMost), size(kMost)};
-    out.strides = {size(row), size(head), size(row), size(kWrap - row)};
+    out.strides = {size(row * map.step), size(head), size(row), size(kWrap - row * map.step)};
     out.rows = static_cast<std::uint32_t>(map.rows);
     out.by = static_cast<int>(by);
     out.bh = static_cast<int>(bh);
@@ -134,7 +136,12 @@ Verdict encode_maps(const Symbols& cuda, const ir::launch::Plan& plan, const ir:
     for (const auto& map : plan.maps) {
         MapNumbers numbers;
         if (auto v = numbers_of(map, request, block, numbers); !v) return v;
-        auto& last = kept(kernel, map.tensor);
+        const auto at = static_cast<std::size_t>(map.tensor);
+        const bool keys = map.tensor == Map::Tensor::K || map.tensor == Map::Tensor::V;
+        const bool alone = std::count_if(plan.maps.begin(), plan.maps.end(),
+                                         [&](const Map& m) { return m.tensor == map.tensor; }) == 1;
+        const std::size_t second = at + 3, place = keys && !alone && map.step > 1 ? second : at;
+        auto& last = kept(kernel, place);
         if (!(last.numbers == numbers)) {
             last.numbers = {};
             if (const auto code = encode(cuda, numbers, last.map); code != CUDA_SUCCESS) {
@@ -145,8 +152,8 @@ Verdict encode_maps(const Symbols& cuda, const ir::launch::Plan& plan, const ir:
             }
             last.numbers = numbers;
         }
-        const auto at = static_cast<std::size_t>(map.tensor);
-        block.map[at] = last.map;
+        block.map[place] = last.map;
+        if (keys && alone) block.map[second] = last.map;
         block.map_rows[at] = numbers.by;
         block.map_heads[at] = numbers.bh;
     }

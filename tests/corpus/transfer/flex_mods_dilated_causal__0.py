@@ -1,3 +1,4 @@
+# one residue class
 # mask
 # key ranges: closed form
 # no LSE
@@ -7,7 +8,7 @@ def attention(
     K: elem[B, Hk, Sk, D],
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
-    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, C0=4):
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4, C1=3):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -17,14 +18,16 @@ def attention(
     everyone = named_barrier(W)
 
     def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
-        some = clamp(i1, 0, Sk)
-        return [(0, cdiv(some, BN), True)]
+        some = clamp(i1, 0, cdiv(Sk - h % T, T))
+        every = clamp(i0 + 1, 0, cdiv(Sk - h % T, T))
+        return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < minimum(Sk, i + 1)) & ((i - j) % C0 == 0), x, -inf)
+            limit = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit, i + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
         ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
         shrink = exp2(row_max * unit - ref * unit)
@@ -36,26 +39,26 @@ def attention(
         S = alloc(register, (R, BN), f32)
         P = alloc(register, (R, BN), elem)
         acc = alloc(register, (R, Dv), f32)
-        for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
+        for b, h, m in bind(B, Hq * T, cdiv(Sq, BM * T), order="by_head"):
             i0 = m * BM + g * R
-            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
-            tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
+            copy_async(Q[b, h // T, m * BM * T + h % T:(m + 1) * BM * T + h % T:T], Qs)  # on its way while key tiles are decided
+            tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, cdiv(Sq - h % T, T)))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
             acc[:] = 0.0
             n, masked = pick(tiles, 0)
-            copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[0])
+            copy_async(K[b, h // T // G, n * BN * T + h % T:(n + 1) * BN * T + h % T:T], Ks[0])
             for k in range(length(tiles)):
                 s = k % ST
                 n, masked = pick(tiles, k)
                 wait(Ks[s])                                 # this warp's share of K, and of Q
                 sync(everyone)                              # everyone's share; and all have read the V before
-                copy_async(V[b, h // G, n * BN:(n + 1) * BN], Vs[s])
+                copy_async(V[b, h // T // G, n * BN * T + h % T:(n + 1) * BN * T + h % T:T], Vs[s])
                 gemm(Qs[g], Ks[s].T, out=S)
                 wait(Vs[s])
                 sync(everyone)                              # V is whole; and all have read this K
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
-                    copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
+                    copy_async(K[b, h // T // G, y * BN * T + h % T:(y + 1) * BN * T + h % T:T], Ks[(k + 1) % ST])
                 p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
                 acc[:] = acc * shrink
                 P[:] = p
@@ -64,5 +67,5 @@ def attention(
             inv = where(total > 0.0, 1.0 / total, 0.0)      # a row without a key gives 0
             acc[:] = acc * inv
             Qs[g][:] = acc
-            copy(Qs[g], Out[b, h, i0:i0 + R])
+            copy(Qs[g], Out[b, h // T, i0 * T + h % T:(i0 + R) * T + h % T:T])
             sync(everyone)                                  # all have read their rows of Q and of the output

@@ -1,3 +1,4 @@
+# one residue class
 # mask
 # key ranges: closed form
 # order of work items
@@ -9,7 +10,7 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, C0=4):
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3):
     R = BM // WG
     G = Hq // Hk
     unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
@@ -24,14 +25,16 @@ def attention(
     items = channel(4, takers=WG + 1)
 
     def key_tiles(b, h, i0, i1):
-        some = clamp(i1, 0, Sk)
-        return [(0, cdiv(some, BN), True)]
+        some = clamp(i1, 0, cdiv(Sk - h % T, T))
+        every = clamp(i0 + 1, 0, cdiv(Sk - h % T, T))
+        return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
     def scores(S, b, h, i0, n, masked):
         i, j = rows(i0, R), cols(n * BN, BN)
         x = S
         if masked:
-            x = where((j < minimum(Sk, i + 1)) & ((i - j) % C0 == 0), x, -inf)
+            limit1 = (Sk - h % T + C1) // T
+            x = where(j < minimum(limit1, i + 1), x, -inf)
         return x
 
     def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
@@ -49,23 +52,23 @@ def attention(
 
     with role("load", warps=1, registers=40):
         first = 0                                           # step of the stream at which this item begins
-        for w, (b, h, m) in enumerate(draw(ticket, B, Hq, cdiv(Sq, BM), order="heaviest_first")):
-            ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
+        for w, (b, h, m) in enumerate(draw(ticket, B, Hq * T, cdiv(Sq, BM * T), order="heaviest_first")):
+            ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, cdiv(Sq - h % T, T)))
             publish(items, (True, b, h, m, ranges))
             y, q = divmod(w, QB)
             wait(q_free[q], y - 1)
-            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs[q], signal=q_full[q])
+            copy_async(Q[b, h // T, m * BM * T + h % T:(m + 1) * BM * T + h % T:T], Qs[q], signal=q_full[q])
             for k in range(length(ranges) + 1):             # K goes one step ahead of V
                 if k < length(ranges):
                     n, masked = pick(ranges, k)
                     u, s = divmod(first + k, ST)
                     wait(k_free[s], u - 1)
-                    copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[s], signal=k_full[s])
+                    copy_async(K[b, h // T // G, n * BN * T + h % T:(n + 1) * BN * T + h % T:T], Ks[s], signal=k_full[s])
                 if k > 0:
                     n, masked = pick(ranges, k - 1)
                     u, s = divmod(first + k - 1, ST)
                     wait(v_free[s], u - 1)
-                    copy_async(V[b, h // G, n * BN:(n + 1) * BN], Vs[s], signal=v_full[s])
+                    copy_async(V[b, h // T // G, n * BN * T + h % T:(n + 1) * BN * T + h % T:T], Vs[s], signal=v_full[s])
             first += length(ranges)
         publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
 
@@ -76,7 +79,7 @@ def attention(
             y, q = divmod(w, QB)
             for g in range(WG):
                 wait(o_full[q * WG + g], y)
-                copy_async(Qs[q][g], Out[b, h, m * BM + g * R:m * BM + (g + 1) * R])
+                copy_async(Qs[q][g], Out[b, h // T, (m * BM + g * R) * T + h % T:(m * BM + (g + 1) * R) * T + h % T:T])
             wait(Qs[q])                                     # the copies have read it
             arrive(q_free[q])
             w += 1

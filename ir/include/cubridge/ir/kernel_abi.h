@@ -29,7 +29,7 @@ struct cb_args {
     void* workspace;
     int* ticket;
     int map_rows[4], map_heads[4];
-    cb_map map[4];
+    cb_map map[6];
 };)
 // clang-format on
 
@@ -40,7 +40,7 @@ static_assert(sizeof(cb_args) <= 4096, "a kernel's parameters");
 static_assert(sizeof(cb_operand) == 96 && offsetof(cb_args, operand) == 208, "docs/kernel-abi.md");
 static_assert(offsetof(cb_args, requests) == 2512 && offsetof(cb_args, map_rows) == 2616, "docs/kernel-abi.md");
 static_assert(sizeof(cb_map) == 128 && alignof(cb_map) == 128, "a CUtensorMap");
-static_assert(offsetof(cb_args, map) == 2688 && sizeof(cb_args) == 3200, "docs/kernel-abi.md");
+static_assert(offsetof(cb_args, map) == 2688 && sizeof(cb_args) == 3456, "docs/kernel-abi.md");
 
 /// The definition as CUDA text, one member group a line. Needs nothing before it.
 const char* kernel_abi_text();

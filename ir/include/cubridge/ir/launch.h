@@ -94,8 +94,11 @@ struct Entry {
 struct Map {
     enum class Tensor : std::uint8_t { Q, K, V, O } tensor = Tensor::Q; ///< its number is the map's in the block
     int rows = 0;                                                       ///< 1 to 256
+    int step = 1; ///< of the tensor's rows, the map's are every step-th: 1 to 1024
     bool operator==(const Map&) const = default;
 };
+/// Whether a plan may have the second map beside the first.
+bool beside(const Map& a, const Map& b);
 const char* name(Map::Tensor t); ///< "q", as texts spell it
 
 inline constexpr std::size_t kMaxEntries = 8;
@@ -105,7 +108,7 @@ struct Plan {
     int abi = ir::abi::kKernelAbi; ///< of the argument block that the kernel reads (docs/kernel-abi.md)
     std::vector<Entry> entries;    ///< one to kMaxEntries, launched in order on one stream
     Code workspace;                ///< bytes, those of the ticket among them
-    std::vector<Map> maps;         ///< at most one a tensor
+    std::vector<Map> maps;         ///< one a tensor; of K and V one with a step beside one without
     bool ticket = false;           ///< two ints at the workspace's end that the launch sets to 0
     std::vector<Operand> operands;
     std::vector<Condition> conditions;

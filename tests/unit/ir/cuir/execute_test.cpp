@@ -16,6 +16,7 @@ const Case kCases[] = {
     {"portable.py", 4, false, {"math"}},
     {"pingpong.py", 2, true, {"load", "math"}},
     {"stream.py", 2, true, {"load", "store", "math"}},
+    {"strided.py", 4, false, {"math"}},
 };
 
 Run run_of(const Case& c, const Shape& shape, int st, Data data = Data::Plain) {

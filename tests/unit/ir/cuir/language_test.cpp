@@ -80,6 +80,36 @@ TEST(LanguageTest, GathersClampAndSlicesClip) {
               (Doubles{12}));
 }
 
+TEST(LanguageTest, SlicesStep) {
+    const std::string cell = "X = alloc(shared, (1, FOUR), f32)";
+    const auto loaded = [&](const std::string& slice) { // sum of 1 2 3 4 5 at some places
+        return out_of(one_warp("copy(x0[b, " + slice + "], X)\nv = X + 0.0\nOut[b, 0:1] = v.sum(-1)", cell), single(1));
+    };
+    EXPECT_EQ(loaded("0:1 + FOUR:2"), (Doubles{1 + 3 + 5}));
+    EXPECT_EQ(loaded("0:FOUR:2"), (Doubles{1 + 3})) << "its end is none of its rows";
+    EXPECT_EQ(loaded("0:2 * FOUR:2"), (Doubles{1 + 3 + 5})) << "beyond the tensor there are zeros";
+    EXPECT_EQ(loaded("1:FOUR * FOUR + 1:FOUR"), (Doubles{2}));
+    EXPECT_EQ(loaded("FOUR:2:2"), (Doubles{0})) << "no rows";
+    const std::string stores = "Out[b, 0:FOUR:2] = full(2, 1.0)\nOut[b, 1:FOUR + 1:2] = full(2, 2.0)";
+    EXPECT_EQ(out_of(one_warp(stores), single()), (Doubles{1, 2, 1, 2}));
+    EXPECT_EQ(out_of(one_warp(stores), single(3)), (Doubles{1, 2, 1})) << "stores vanish beyond the tensor";
+    EXPECT_EQ(out_of(one_warp("X[:] = 5.0\nfence(X[0])\ncopy_async(X[0], Out[b, 0:2 * FOUR:2])\nwait(X[0])\n"
+                              "copy(X[0], Out[b, 1:2 * FOUR:2])",
+                              "X = alloc(shared, (1, FOUR, 1), f32)"),
+                     single()),
+              (Doubles{5, 5, 5, 5}));
+}
+
+TEST(LanguageTest, WrongStepsAreFound) {
+    const auto kind = [](const std::string& body) { return finding_of(one_warp(body), single()).kind; };
+    EXPECT_EQ(kind("Out[b, 0:FOUR:2] = full(2, 1.0)\nOut[b, 0:FOUR:2] = full(2, 2.0)"), "output") << "twice";
+    EXPECT_EQ(kind("Out[b, 0:FOUR:2] = full(2, 1.0)\nOut[b, 1:2:2] = full(1, 2.0)"), "output") << "never";
+    EXPECT_EQ(kind("Out[b, 0:FOUR:2] = full(FOUR, 1.0)"), "shape");
+    EXPECT_EQ(kind("Out[b, 0:FOUR:0] = full(FOUR, 1.0)"), "bounds");
+    EXPECT_EQ(kind("Out[b, 0:FOUR:-1] = full(FOUR, 1.0)"), "bounds");
+    EXPECT_EQ(kind("X = alloc(register, (1, 1), f32)\nX[::2] = 1.0\nOut[b, 0:FOUR] = 1.0"), "type");
+}
+
 TEST(LanguageTest, BooleansCountAndFloat32Rounds) {
     const auto v = out_of(
         one_warp(

@@ -125,7 +125,8 @@ struct Subject {
 
 const Subject kSubjects[] = {{"portable", 4, {1, 2}, {"math"}},
                              {"pingpong", 2, {2}, {"load", "math"}},
-                             {"stream", 2, {2}, {"load", "store", "math"}}};
+                             {"stream", 2, {2}, {"load", "store", "math"}},
+                             {"strided", 4, {1}, {"math"}}};
 
 Runs friendly_runs(const Subject& s) {
     Runs out;
@@ -139,7 +140,7 @@ Runs friendly_runs(const Subject& s) {
             auto run = friendly(small(shape, data, s.agents));
             run.constants["ST"] = stages;
             run.steps = 20'000;
-            if (s.name != std::string("portable")) run.constants["scaled"] = 1;
+            if (s.roles.size() > 1) run.constants["scaled"] = 1;
             out.push_back(run);
             if (s.name == std::string("stream")) { // the tile again, often
                 run.constants["LIMIT"] = 2;

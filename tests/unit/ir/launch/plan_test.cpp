@@ -43,7 +43,7 @@ Plan example() {
     p.conditions = {c};
     p.writes_lse = true;
     p.ticket = true;
-    p.maps = {{Map::Tensor::Q, 64}, {Map::Tensor::K, 128}, {Map::Tensor::V, 256}, {Map::Tensor::O, 1}};
+    p.maps = {{Map::Tensor::Q, 64}, {Map::Tensor::K, 128}, {Map::Tensor::V, 256, 8}, {Map::Tensor::O, 1}};
     return p;
 }
 
@@ -69,15 +69,15 @@ TEST(LaunchPlan, EveryTruncationAndEveryForeignLineIsAnError) {
 TEST(LaunchPlan, MapsAndTicketAreLinesOnlyWhereTheyAre) {
     Plan p = example();
     const auto with = p.text();
-    EXPECT_NE(with.find("\nticket\nmap q 64\nmap k 128\nmap v 256\nmap o 1\nentry "), std::string::npos) << with;
+    EXPECT_NE(with.find("\nticket\nmap q 64\nmap k 128\nmap v 256 8\nmap o 1\nentry "), std::string::npos) << with;
     p.ticket = false;
     p.maps.clear();
     const auto without = p.text();
     EXPECT_EQ(without.find("ticket"), std::string::npos);
     EXPECT_EQ(without.find("map"), std::string::npos);
     EXPECT_EQ(*Plan::parse(without), p);
-    for (const char* wrong :
-         {"map q 0", "map q 257", "map lse 8", "map q", "map q 64\nmap q 64", "ticket 2", "ticket"}) {
+    for (const char* wrong : {"map q 0", "map q 257", "map lse 8", "map q", "map q 64 1", "map q 64 0", "map q 64 1025",
+                              "map q 64 4 4", "map q 64\nmap q 64", "map q 64\nmap q 64 4", "ticket 2", "ticket"}) {
         std::string spoilt = with;
         spoilt.replace(spoilt.find("map q 64"), 8, wrong);
         EXPECT_FALSE(Plan::parse(spoilt)) << wrong;

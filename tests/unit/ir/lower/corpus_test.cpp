@@ -30,10 +30,12 @@ void programs_lower(const std::string& expert, const std::string& folder, int le
 
 TEST(CorpusTest, TransferredProgramsLower) {
     programs_lower(test::expert_text(), "tests/corpus/transfer", 50);
+    programs_lower(test::expert_text(), "tests/corpus/residue/golden", 12);
 }
 
 TEST(CorpusTest, TransferredProgramsLowerOnHopper) {
     programs_lower(test::hopper_text(), "tests/corpus/transfer_sm90", 30);
+    programs_lower(test::hopper_text(), "tests/corpus/residue/golden_sm90", 12);
 }
 
 TEST(CorpusTest, TheRoomKnowsNoVariant) {

@@ -28,6 +28,8 @@ TEST(LowerPlanTest, HeadsOfAnotherNumberDemandAllOfThem) {
     EXPECT_EQ(plan.conditions[0].text, "head_begin == 0");
     EXPECT_EQ(plan.entries.size(), 1u);
     EXPECT_EQ(plan_of("Hq", "_").conditions.size(), 1u);
+    EXPECT_TRUE(plan_of("(Hq * 4)").conditions.empty()) << "classes of each head";
+    EXPECT_EQ(plan_of("(Hq * Hk)").conditions.size(), 1u);
 }
 
 TEST(LowerPlanTest, KernelsShareMapsAndTheTicket) {

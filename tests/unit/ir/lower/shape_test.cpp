@@ -68,6 +68,17 @@ TEST(ShapeTest, OfRolesOfWarpgroups) {
     ASSERT_TRUE(narrow) << narrow.error().message;
     EXPECT_EQ(narrow->grids[0].maps[1].rows, 104);
     EXPECT_EQ(narrow->grids[0].maps[3].rows, 64);
+    const auto strided = shape_of(*cuir::read(
+        test::edited(hopper(), "K[b, h // G, n * BN:(n + 1) * BN]", "K[b, h // G, n * BN * ST:(n + 1) * BN * ST:ST]")));
+    ASSERT_TRUE(strided) << strided.error().message;
+    EXPECT_EQ(strided->grids[0].maps[1].step, 2);
+    EXPECT_EQ(strided->grids[0].maps[2].step, 1);
+    const auto both = shape_of(*cuir::read(
+        test::edited(hopper(), "copy_async(K[b, h // G, n * BN:(n + 1) * BN]",
+                     "y = where(n < Sk, 1, ST)\n                    copy_async(K[b, h // G, n * BN:(n + 1) * BN:y]")));
+    ASSERT_TRUE(both) << both.error().message;
+    ASSERT_EQ(both->grids[0].maps.size(), 5u);
+    EXPECT_EQ(both->grids[0].maps[2], (Map{Map::Tensor::K, 128, 2}));
     EXPECT_TRUE(has_warpgroups(p->kernels[0]));
     EXPECT_FALSE(has_warpgroups(lift(test::expert_text())->kernels[0]));
     EXPECT_TRUE(shape_of(*lift(test::expert_text()))->grids[0].maps.empty());
@@ -86,6 +97,10 @@ TEST(ShapeTest, WhatNoTensorMapHasIsRefused) {
     EXPECT_NE(
         refused("copy_async(V[b, h // G,", "copy_async(Q[b, h // G,").find("`Q` is copied into cells of two sizes"),
         std::string::npos);
+    EXPECT_NE(refused("K[b, h // G, n * BN:(n + 1) * BN]", "K[b, h // G, n * BN:(n + 1) * BN:Sk]").find("the step of"),
+              std::string::npos);
+    EXPECT_NE(refused("K[b, h // G, n * BN:(n + 1) * BN]", "K[b, h // G, n * BN:(n + 1) * BN:BN * BN]").find("further"),
+              std::string::npos);
     EXPECT_NE(refused("n=QB * WG", "n=Sk").find("a number of barriers is a positive constant"), std::string::npos);
 }
 

@@ -9,7 +9,7 @@ namespace {
 std::string log_text;
 int encodes = 0;
 CUresult encoding = CUDA_SUCCESS;
-unsigned char block[3200]; // docs/kernel-abi.md
+unsigned char block[3456]; // docs/kernel-abi.md
 
 } // namespace
 

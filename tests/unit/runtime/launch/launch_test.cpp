@@ -218,6 +218,25 @@ TEST_F(Launch, WhatTheDriverRefusedIsNotKept) {
     EXPECT_EQ(encodes(), 4);
 }
 
+TEST_F(Launch, RowsByStepsAreFurtherApart) {
+    auto plan = plan_with_maps();
+    plan.maps[1].step = 4;
+    const auto k = kernel(plan);
+    ASSERT_TRUE(k->launch(args, nullptr));
+    auto wanted = numbers(0x200000, 64, 3, 384, 128, 128);
+    wanted[6] = 4 * 384, wanted[9] = (1ull << 34) - 4 * 384; // what the last dim goes on by wraps the same way
+    EXPECT_EQ(words(block().map[1]), wanted);
+    EXPECT_EQ(block().map_rows[1], block().map_rows[2]) << "requests are reached by single rows";
+    EXPECT_EQ(words(block().map[4]), wanted) << "a single map stands in both places";
+    plan.maps.push_back({Map::Tensor::K, 128});
+    const auto both = kernel(plan);
+    ASSERT_TRUE(both->launch(args, nullptr));
+    EXPECT_EQ(words(block().map[1]), numbers(0x200000, 64, 3, 384, 128, 128));
+    EXPECT_EQ(words(block().map[4]), wanted);
+    args.k.row = 1ll << 31; // bytes: 2^32 a row, 2^34 a step
+    expect_refused(*k, Status::Unsupported, "args.k.row");
+}
+
 TEST_F(Launch, StridesThatNoMapHasEnqueueNothing) {
     const auto k = kernel(plan_with_maps());
     const auto refused = [&](long long ir::abi::cb_tensor::*stride, long long value, const char* part) {

@@ -1,0 +1,67 @@
+# one residue class
+# no LSE
+@kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
+def attention(
+    Q: elem[B, Hq, Sq, D],
+    K: elem[B, Hk, Sk, D],
+    V: elem[B, Hk, Sk, Dv],
+    Out: elem[B, Hq, Sq, Dv],
+    *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16, T=4):
+    R = BM // W                                             # query rows of one warp
+    G = Hq // Hk                                            # query heads that share a key head
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
+    Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
+    Ks = alloc(shared, (ST, BN, D), elem)
+    Vs = alloc(shared, (ST, BN, Dv), elem)
+    everyone = named_barrier(W)
+
+    def key_tiles(b, h, i0, i1):                            # ranges of key tiles for rows i0 <= i < i1, and: needs a mask?
+        whole = cdiv(Sk - (1 - h) % T, T) // BN
+        return [(whole, cdiv(cdiv(Sk - (1 - h) % T, T), BN), True), (0, whole, False)]
+
+    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+        i, j = rows(i0, R), cols(n * BN, BN)
+        x = S
+        if masked:
+            x = where(j < cdiv(Sk - (1 - h) % T, T), x, -inf)
+        new_max = maximum(row_max, x.amax(-1))
+        ref = where(new_max == -inf, 0.0, new_max)          # a row without a key so far: no NaN
+        shrink = exp2(row_max * unit - ref * unit)
+        p = exp2(x * unit - ref * unit)
+        row_sum = row_sum * shrink + p.sum(-1)
+        return p, new_max, row_sum, shrink
+
+    with role("math", warps=W, registers=255) as g:
+        S = alloc(register, (R, BN), f32)
+        P = alloc(register, (R, BN), elem)
+        acc = alloc(register, (R, Dv), f32)
+        for b, h, m in bind(B, Hq * T, cdiv(Sq, BM * T), order="by_head"):
+            i0 = m * BM + g * R
+            copy_async(Q[b, h // T, m * BM * T + h % T:(m + 1) * BM * T + h % T:T], Qs)  # on its way while key tiles are decided
+            tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, cdiv(Sq - h % T, T)))
+            row_max, row_sum = full(R, -inf), full(R, 0.0)
+            acc[:] = 0.0
+            n, masked = pick(tiles, 0)
+            copy_async(K[b, h // T // G, n * BN * T + (1 - h) % T:(n + 1) * BN * T + (1 - h) % T:T], Ks[0])
+            for k in range(length(tiles)):
+                s = k % ST
+                n, masked = pick(tiles, k)
+                wait(Ks[s])                                 # this warp's share of K, and of Q
+                sync(everyone)                              # everyone's share; and all have read the V before
+                copy_async(V[b, h // T // G, n * BN * T + (1 - h) % T:(n + 1) * BN * T + (1 - h) % T:T], Vs[s])
+                gemm(Qs[g], Ks[s].T, out=S)
+                wait(Vs[s])
+                sync(everyone)                              # V is whole; and all have read this K
+                if k + 1 < length(tiles):
+                    y, unused = pick(tiles, k + 1)
+                    copy_async(K[b, h // T // G, y * BN * T + (1 - h) % T:(y + 1) * BN * T + (1 - h) % T:T], Ks[(k + 1) % ST])
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                acc[:] = acc * shrink
+                P[:] = p
+                gemm(P, Vs[s], add=acc)
+            total = complete(row_sum)                       # adds up what each thread holds of a row
+            inv = where(total > 0.0, 1.0 / total, 0.0)      # a row without a key gives 0
+            acc[:] = acc * inv
+            Qs[g][:] = acc
+            copy(Qs[g], Out[b, h // T, i0 * T + h % T:(i0 + R) * T + h % T:T])
+            sync(everyone)                                  # all have read their rows of Q and of the output

@@ -1,0 +1,200 @@
+# strided tiles beside dense ones
+# mask
+# key ranges: closed form
+# order of work items
+# no LSE
+@kernel(arch="sm_90a", expert="prefill_sm90", ctas="sms")
+def attention(
+    Q: elem[B, Hq, Sq, D],
+    K: elem[B, Hk, Sk, D],
+    V: elem[B, Hk, Sk, Dv],
+    Out: elem[B, Hq, Sq, Dv],
+    ticket: counter,
+    x0: i32,
+    x1: i32,
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, C0=8, C1=7):
+    R = BM // WG
+    G = Hq // Hk
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
+    Qs = alloc(shared, (QB, WG, R, D), elem)                # a buffer that is used up stages the output of its rows
+    Ks = alloc(shared, (ST, BN, D), elem)
+    Vs = alloc(shared, (ST, BN, Dv), elem)
+    q_full, q_free = barrier(1, n=QB), barrier(1, n=QB)
+    o_full = barrier(1, n=QB * WG)                          # staged, by buffer and warpgroup
+    k_full, k_free = barrier(1, n=ST), barrier(WG, n=ST)
+    v_full, v_free = barrier(1, n=ST), barrier(WG, n=ST)
+    turn = named_barrier(2, n=WG)
+    items = channel(4, takers=WG + 1)
+
+    def key_tiles(b, h, i0, i1):
+        some = clamp(minimum(x1, x0 + i1 - 1), 0, Sk)
+        least = clamp(i0 - x0 + 1, 0, Sk)
+        high = maximum(cdiv(some, BN), least // BN)
+        every = clamp(minimum(x1, x0 + i0), 0, Sk)
+        first1 = clamp(cdiv(clamp(i1 - x0, 0, Sk), BN), least // BN, high)
+        last = clamp(every // BN, first1, high)
+        beyond = cdiv(Sk, BN)
+        some1 = clamp(minimum((x1 + C1) // C0, (i1 - x0 + C1) // C0), 0, cdiv(Sk, C0))
+        high1 = cdiv(some1, BN)
+        every1 = clamp(minimum((x1 + C1) // C0, (i0 - x0) // C0 + 1), 0, cdiv(Sk, C0))
+        some2 = clamp((x1 + C1) // C0, 0, cdiv(Sk, C0))
+        least1 = clamp(maximum(minimum((x1 + C1) // C0, (i1 - x0 + C1) // C0), -((-x0 - i0) // C0)), 0, cdiv(Sk, C0))
+        high2 = where(least1 < some2, cdiv(some2, BN), high1)
+        low = clamp(least1 // BN, high1, high2)
+        every2 = clamp((x1 + C1) // C0, 0, cdiv(Sk, C0))
+        first2 = clamp(cdiv(clamp(maximum(minimum((x1 + C1) // C0, (i1 - x0 + C1) // C0), -((1 - x0 - i1) // C0)), 0, cdiv(Sk, C0)), BN), low, high2)
+        last1 = clamp(every2 // BN, first2, high2)
+        return [(beyond + last1, beyond + high2, True), (beyond + first2, beyond + last1, False), (beyond + low, beyond + first2, True), (beyond + every1 // BN, beyond + high1, True), (beyond + 0, beyond + every1 // BN, False), (last, high, True), (first1, last, False), (least // BN, first1, True)]
+
+    def scores(S, b, h, i0, n, masked):
+        i, j = rows(i0, R), cols(n * BN, BN)
+        x = S
+        if masked:
+            if n >= cdiv(Sk, BN):
+                column = cols((n - cdiv(Sk, BN)) * BN, BN)
+                limit1 = (x1 + C1) // C0
+                limit2 = (i - x0) // C0
+                limit3 = (-i - x0) // C0
+                limit4 = (Sk + C1) // C0
+                x = where((column < minimum(limit1, limit4)) & ((column < limit2 + 1) | (column >= -limit3)), x, -inf)
+            else:
+                x = where((j < minimum(minimum(Sk, x1), i + x0)) & (j >= i + (1 - x0)), x, -inf)
+        return x
+
+    def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
+        shrink = full(R, 1.0)
+        moved = any(x * unit > limit)
+        if moved:
+            top = x.amax(-1) * unit
+            up = top > limit
+            shrink = where(up, where(limit == -inf, 0.0, exp2(base - top)), 1.0)
+            base = where(up, top, base)
+            limit = where(up, top + SLACK, limit)
+            row_sum = row_sum * shrink
+        ready = not any(limit == -inf)                      # every row has a reference
+        return base, limit, row_sum, shrink, moved, ready
+
+    with role("load", warps=1, registers=40):
+        first = 0                                           # step of the stream at which this item begins
+        for w, (b, h, m) in enumerate(draw(ticket, B, Hq, cdiv(Sq, BM), order="heaviest_first")):
+            ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
+            publish(items, (True, b, h, m, ranges))
+            y, q = divmod(w, QB)
+            wait(q_free[q], y - 1)
+            copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs[q], signal=q_full[q])
+            for k in range(length(ranges) + 1):             # K goes one step ahead of V
+                if k < length(ranges):
+                    n, masked = pick(ranges, k)
+                    u, s = divmod(first + k, ST)
+                    wait(k_free[s], u - 1)
+                    begin1 = where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0)
+                    by1 = where(n < cdiv(Sk, BN), 1, C0)
+                    copy_async(K[b, h // G, begin1:begin1 + BN * by1:by1], Ks[s], signal=k_full[s])
+                if k > 0:
+                    n, masked = pick(ranges, k - 1)
+                    u, s = divmod(first + k - 1, ST)
+                    wait(v_free[s], u - 1)
+                    begin = where(n < cdiv(Sk, BN), n * BN, (n - cdiv(Sk, BN)) * BN * C0)
+                    by = where(n < cdiv(Sk, BN), 1, C0)
+                    copy_async(V[b, h // G, begin:begin + BN * by:by], Vs[s], signal=v_full[s])
+            first += length(ranges)
+        publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
+
+    with role("store", warps=1, registers=40):
+        w = 0
+        more, b, h, m, ranges = take(items)
+        while more:
+            y, q = divmod(w, QB)
+            for g in range(WG):
+                wait(o_full[q * WG + g], y)
+                copy_async(Qs[q][g], Out[b, h, m * BM + g * R:m * BM + (g + 1) * R])
+            wait(Qs[q])                                     # the copies have read it
+            arrive(q_free[q])
+            w += 1
+            more, b, h, m, ranges = take(items)
+
+    with role("math", warpgroups=WG, registers=232) as g:
+        S = alloc(register, (R, BN), f32)
+        P = alloc(register, (R, BN), elem)
+        acc = alloc(register, (R, Dv), f32)
+        if g == WG - 1:
+            arrive(turn[0])                                 # the first turn is warpgroup 0's
+        w, it, k, q, u, s = 0, 0, 0, 0, 0, 0                # item, step, its step of the item, Q buffer, use and stage
+        more, b, h, m, ranges = take(items)
+        busy = more
+        if busy:
+            i0 = m * BM + g * R
+            base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
+            n, masked = pick(ranges, 0)
+            wait(q_full[0], 0)
+            wait(k_full[0], 0)
+            gemm_async(Qs[0][g], Ks[0].T, out=S)
+            wait(S)
+            arrive(k_free[0])
+            x = scores(S, b, h, i0, n, masked)
+            base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            p = exp2(x * unit - base)
+            row_sum = row_sum + p.sum(-1)
+            P[:] = p
+        while more:                                         # scores of this step beside P V of the one before, of any item
+            t, v = s, u
+            fresh = k + 1 == length(ranges)                 # the step before was its item's last
+            start = k == 0                                  # the step before was its item's first
+            k += 1
+            old = q
+            if fresh:
+                total = complete(row_sum)
+                inv = where(total > 0.0, 1.0 / total, 0.0)
+                more, b, h, m, ranges = take(items)
+                if not more:
+                    break
+                w += 1
+                k = 0
+                y, q = divmod(w, QB)
+                i0 = m * BM + g * R
+                base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
+                wait(q_full[q], y)
+            n, masked = pick(ranges, k)
+            it += 1
+            u, s = divmod(it, ST)
+            wait(k_full[s], u)
+            sync(turn[g])
+            gemm_async(Qs[q][g], Ks[s].T, out=S)
+            wait(v_full[t], v)
+            gemm_async(P, Vs[t], out=acc, add=not start)
+            arrive(turn[(g + 1) % WG])
+            wait(S)
+            x = scores(S, b, h, i0, n, masked)
+            exact = fresh or not ready
+            moved = False
+            if exact:
+                base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            p = exp2(x * unit - base)
+            wait(acc)
+            arrive(v_free[t])
+            if fresh:                                       # that was the last P V of the item before
+                acc[:] = acc * inv
+                Qs[old][g][:] = acc
+                fence(Qs[old][g])
+                arrive(o_full[old * WG + g])
+            part = p.sum(-1)
+            if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
+                gemm(Qs[q][g], Ks[s].T, out=S)
+                x = scores(S, b, h, i0, n, masked)
+                base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+                p = exp2(x * unit - base)
+                part = p.sum(-1)
+            arrive(k_free[s])                               # only now: the tile might have been needed again
+            row_sum = row_sum + part
+            P[:] = p
+            if moved and not fresh:
+                acc[:] = acc * shrink
+        if busy:                                            # the last P V of the stream
+            wait(v_full[s], u)
+            gemm_async(P, Vs[s], out=acc, add=not start)
+            wait(acc)
+            arrive(v_free[s])
+            acc[:] = acc * inv
+            Qs[q][g][:] = acc
+            fence(Qs[q][g])
+            arrive(o_full[q * WG + g])

@@ -1,0 +1,207 @@
+# one residue class
+# mask
+# key ranges: classes of tiles, by tables
+# order of work items
+# no LSE
+least = alloc(workspace, (B, 4 * Hq, maximum(cdiv(Sq, 4), cdiv(Sk, 4))), i32)
+most = alloc(workspace, (B, 4 * Hq, maximum(cdiv(Sq, 4), cdiv(Sk, 4))), i32)
+
+@map
+def bound_tiles(
+    x0: i32[_],
+    *, BN=128, T=4):
+    for b, h, n in each(B, T * Hq, cdiv(maximum(cdiv(Sq, T), cdiv(Sk, T)), BN)):
+        low = x0[T * (n * BN) + h % T]
+        high = low
+        for r in range(BN):
+            here = x0[T * minimum(n * BN + r, maximum(cdiv(Sq, T), cdiv(Sk, T)) - 1) + h % T]
+            low = minimum(low, here)
+            high = maximum(high, here)
+        least[b, h, n] = low
+        most[b, h, n] = high
+
+@kernel(arch="sm_90a", expert="prefill_sm90", ctas="sms")
+def attention(
+    Q: elem[B, Hq, Sq, D],
+    K: elem[B, Hk, Sk, D],
+    V: elem[B, Hk, Sk, Dv],
+    Out: elem[B, Hq, Sq, Dv],
+    ticket: counter,
+    x0: i32[_],
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, T=4, C1=3):
+    R = BM // WG
+    G = Hq // Hk
+    unit = LOG2E / sqrt(D)                                  # a score times unit is a power of two
+    Qs = alloc(shared, (QB, WG, R, D), elem)                # a buffer that is used up stages the output of its rows
+    Ks = alloc(shared, (ST, BN, D), elem)
+    Vs = alloc(shared, (ST, BN, Dv), elem)
+    q_full, q_free = barrier(1, n=QB), barrier(1, n=QB)
+    o_full = barrier(1, n=QB * WG)                          # staged, by buffer and warpgroup
+    k_full, k_free = barrier(1, n=ST), barrier(WG, n=ST)
+    v_full, v_free = barrier(1, n=ST), barrier(WG, n=ST)
+    turn = named_barrier(2, n=WG)
+    items = channel(4, takers=WG + 1)
+
+    def tile_class(b, h, i0, i1, low_query, high_query, n):
+        j0, j1 = n * BN, minimum((n + 1) * BN, cdiv(Sk - h % T, T))
+        high_key = most[b, h, n]
+        low_key = least[b, h, n]
+        some = (j0 < i1) & (low_query <= high_key) & (low_key <= high_query)
+        every = (j1 <= i0 + 1) & (high_query == low_key) & (low_query == high_key) & ((n + 1) * BN <= cdiv(Sk - h % T, T))
+        return some, every
+
+    def key_tiles(b, h, i0, i1):
+        low_query = least[b, h, i0 // BN]
+        high_query = most[b, h, i0 // BN]
+        for t1 in range(i0 // BN + 1, cdiv(i1, BN)):
+            low_query = minimum(low_query, least[b, h, t1])
+            high_query = maximum(high_query, most[b, h, t1])
+        return classify(cdiv(clamp(i1, 0, cdiv(Sk - h % T, T)), BN), tile_class, b, h, i0, i1, low_query, high_query)
+
+    def scores(S, b, h, i0, n, masked, row):
+        i, j = rows(i0, R), cols(n * BN, BN)
+        x = S
+        if masked:
+            limit1 = h % T
+            limit2 = (Sk - limit1 + C1) // T
+            column = x0[T * j + limit1]
+            x = where((j < minimum(limit2, i + 1)) & (column == row), x, -inf)
+        return x
+
+    def refer(x, base, limit, row_sum):                     # moves the reference of rows that rose by more than SLACK
+        shrink = full(R, 1.0)
+        moved = any(x * unit > limit)
+        if moved:
+            top = x.amax(-1) * unit
+            up = top > limit
+            shrink = where(up, where(limit == -inf, 0.0, exp2(base - top)), 1.0)
+            base = where(up, top, base)
+            limit = where(up, top + SLACK, limit)
+            row_sum = row_sum * shrink
+        ready = not any(limit == -inf)                      # every row has a reference
+        return base, limit, row_sum, shrink, moved, ready
+
+    with role("load", warps=1, registers=40):
+        first = 0                                           # step of the stream at which this item begins
+        for w, (b, h, m) in enumerate(draw(ticket, B, Hq * T, cdiv(Sq, BM * T), order="heaviest_first")):
+            ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, cdiv(Sq - h % T, T)))
+            publish(items, (True, b, h, m, ranges))
+            y, q = divmod(w, QB)
+            wait(q_free[q], y - 1)
+            copy_async(Q[b, h // T, m * BM * T + h % T:(m + 1) * BM * T + h % T:T], Qs[q], signal=q_full[q])
+            for k in range(length(ranges) + 1):             # K goes one step ahead of V
+                if k < length(ranges):
+                    n, masked = pick(ranges, k)
+                    u, s = divmod(first + k, ST)
+                    wait(k_free[s], u - 1)
+                    copy_async(K[b, h // T // G, n * BN * T + h % T:(n + 1) * BN * T + h % T:T], Ks[s], signal=k_full[s])
+                if k > 0:
+                    n, masked = pick(ranges, k - 1)
+                    u, s = divmod(first + k - 1, ST)
+                    wait(v_free[s], u - 1)
+                    copy_async(V[b, h // T // G, n * BN * T + h % T:(n + 1) * BN * T + h % T:T], Vs[s], signal=v_full[s])
+            first += length(ranges)
+        publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
+
+    with role("store", warps=1, registers=40):
+        w = 0
+        more, b, h, m, ranges = take(items)
+        while more:
+            y, q = divmod(w, QB)
+            for g in range(WG):
+                wait(o_full[q * WG + g], y)
+                copy_async(Qs[q][g], Out[b, h // T, (m * BM + g * R) * T + h % T:(m * BM + (g + 1) * R) * T + h % T:T])
+            wait(Qs[q])                                     # the copies have read it
+            arrive(q_free[q])
+            w += 1
+            more, b, h, m, ranges = take(items)
+
+    with role("math", warpgroups=WG, registers=232) as g:
+        S = alloc(register, (R, BN), f32)
+        P = alloc(register, (R, BN), elem)
+        acc = alloc(register, (R, Dv), f32)
+        if g == WG - 1:
+            arrive(turn[0])                                 # the first turn is warpgroup 0's
+        w, it, k, q, u, s = 0, 0, 0, 0, 0, 0                # item, step, its step of the item, Q buffer, use and stage
+        more, b, h, m, ranges = take(items)
+        busy = more
+        if busy:
+            i0 = m * BM + g * R
+            i2 = rows(i0, R)
+            row = x0[T * i2 + h % T]
+            base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
+            n, masked = pick(ranges, 0)
+            wait(q_full[0], 0)
+            wait(k_full[0], 0)
+            gemm_async(Qs[0][g], Ks[0].T, out=S)
+            wait(S)
+            arrive(k_free[0])
+            x = scores(S, b, h, i0, n, masked, row)
+            base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            p = exp2(x * unit - base)
+            row_sum = row_sum + p.sum(-1)
+            P[:] = p
+        while more:                                         # scores of this step beside P V of the one before, of any item
+            t, v = s, u
+            fresh = k + 1 == length(ranges)                 # the step before was its item's last
+            start = k == 0                                  # the step before was its item's first
+            k += 1
+            old = q
+            if fresh:
+                total = complete(row_sum)
+                inv = where(total > 0.0, 1.0 / total, 0.0)
+                more, b, h, m, ranges = take(items)
+                if not more:
+                    break
+                w += 1
+                k = 0
+                y, q = divmod(w, QB)
+                i0 = m * BM + g * R
+                i2 = rows(i0, R)
+                row = x0[T * i2 + h % T]
+                base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
+                wait(q_full[q], y)
+            n, masked = pick(ranges, k)
+            it += 1
+            u, s = divmod(it, ST)
+            wait(k_full[s], u)
+            sync(turn[g])
+            gemm_async(Qs[q][g], Ks[s].T, out=S)
+            wait(v_full[t], v)
+            gemm_async(P, Vs[t], out=acc, add=not start)
+            arrive(turn[(g + 1) % WG])
+            wait(S)
+            x = scores(S, b, h, i0, n, masked, row)
+            exact = fresh or not ready
+            moved = False
+            if exact:
+                base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+            p = exp2(x * unit - base)
+            wait(acc)
+            arrive(v_free[t])
+            if fresh:                                       # that was the last P V of the item before
+                acc[:] = acc * inv
+                Qs[old][g][:] = acc
+                fence(Qs[old][g])
+                arrive(o_full[old * WG + g])
+            part = p.sum(-1)
+            if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
+                gemm(Qs[q][g], Ks[s].T, out=S)
+                x = scores(S, b, h, i0, n, masked, row)
+                base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
+                p = exp2(x * unit - base)
+                part = p.sum(-1)
+            arrive(k_free[s])                               # only now: the tile might have been needed again
+            row_sum = row_sum + part
+            P[:] = p
+            if moved and not fresh:
+                acc[:] = acc * shrink
+        if busy:                                            # the last P V of the stream
+            wait(v_full[s], u)
+            gemm_async(P, Vs[s], out=acc, add=not start)
+            wait(acc)
+            arrive(v_free[s])
+            acc[:] = acc * inv
+            Qs[q][g][:] = acc
+            fence(Qs[q][g])
+            arrive(o_full[q * WG + g])
