@@ -133,6 +133,13 @@ struct Cols {
     MEMBER int after(int x) const { return max(x, -(1 << 30)) - first; } // to be compared with an offset: no overflow
     MEMBER float before(int c, int x) const { return (float)(x - first) - (float)offset(c); }
 };
+template <int N> FN void logistic_of(float (&x)[N]) { // 1 / (1 + 2^x), two by one reciprocal; what is below 2^-63 becomes that
+    UNROLL for (int e = 0; e < N; e += 2) {
+        const float a = exp2_fast(fminf(x[e], 63.f)) + 1.f, b = exp2_fast(fminf(x[e + 1], 63.f)) + 1.f, both = rcp_fast(a * b);
+        x[e] = x[e] != x[e] ? x[e] : b * both;
+        x[e + 1] = x[e + 1] != x[e + 1] ? x[e + 1] : a * both;
+    }
+}
 struct Lane { // the columns of a tile, one a lane
     int first;
     MEMBER int offset(int k) const { return 32 * k; }

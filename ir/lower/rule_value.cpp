@@ -106,6 +106,22 @@ void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std
     }
 }
 
+/// `1.0 / (exp2(y) + 1.0)` in an expression: y, and the whole.
+std::pair<const Node*, const Node*> logistic_in(const Node& node) {
+    const auto is_one = [](const Node& n) { return n.kind == Kind::Float && n.real == 1.0; };
+    if (node.kind == Kind::Binary && node.text == "/" && is_one(*node.items[0])) {
+        const Node& sum = *node.items[1];
+        if (sum.kind == Kind::Binary && sum.text == "+")
+            for (const std::size_t k : {0, 1})
+                if (is_one(*sum.items[1 - k]) && callee(*sum.items[k]) == "exp2")
+                    return {sum.items[k]->items[1].get(), &node};
+    }
+    for (const auto& i : node.items)
+        if (i)
+            if (const auto found = logistic_in(*i); found.first != nullptr) return found;
+    return {nullptr, nullptr};
+}
+
 /// A tile's name in an expression: its elements are what a loop counts.
 std::string tile_in(const Node& node, const Expressions& x) {
     for (const auto& name : names_in(node)) {
@@ -170,6 +186,15 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
     if (t.form == Form::Row) // one shuffle a row is what the row's own loop does
         parts.erase(std::remove_if(parts.begin(), parts.end(), [](const Node* r) { return callee(*r) == "complete"; }),
                     parts.end());
+    const auto named = names_in(value);
+    const bool apart = std::find(named.begin(), named.end(), target.name) == named.end();
+    if (parts.empty() && t.form == Form::Tile && t.elem == Elem::Real && apart)
+        if (const auto [power, whole] = logistic_in(value); power != nullptr) {
+            each(out, x, t, target.name, *power, "");
+            out.push_back("logistic_of(" + target.name + ");");
+            if (whole == &value) return;
+            x.hold(whole, target.name);
+        }
     if (parts.empty()) return each(out, x, t, target.name, value, "");
     if (parts[0] == &value && t.elem == Elem::Real) { // the row itself, of a tile that has a name
         const Node& of = *value.items[0]->items[0];
