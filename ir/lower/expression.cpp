@@ -28,6 +28,11 @@ enum : int {
     kAtom = 16
 };
 
+bool loads(const Node& node) {
+    return node.kind == Kind::Subscript ||
+           std::any_of(node.items.begin(), node.items.end(), [](const auto& i) { return i && loads(*i); });
+}
+
 int level_of(const std::string& op) {
     if (op == "*" || op == "/" || op == "%") return kProduct;
     if (op == "+" || op == "-") return kSum;
@@ -198,10 +203,11 @@ Expressions::Text Expressions::binary(const Node& node, const Where& where) cons
     const std::string& op = node.text;
     if (op == "&" || op == "|" || op == "^") {
         if (t.elem != Elem::Bool) return infix(a, op, b, t.elem, where);
-        if (op == "^") return infix(a, "!=", b, Elem::Bool, where);
-        // of many elements none is worth a jump
-        if (where.form != Form::Scalar) return infix(a, op, b, Elem::Bool, where);
-        return infix(a, op == "&" ? "&&" : "||", b, Elem::Bool, where);
+        // of comparisons of elements no branch for each: && would be one, 64 times over
+        if (op != "^" && where.form == Form::Tile && !loads(a) && !loads(b))
+            return {tight(a, Elem::Bool, where, kUnary) + " " + op + " " + tight(b, Elem::Bool, where, kUnary),
+                    level_of(op), Elem::Bool};
+        return infix(a, op == "&" ? "&&" : op == "|" ? "||" : "!=", b, Elem::Bool, where);
     }
     if (op == "//" || op == "%") {
         if (t.elem == Elem::Real)

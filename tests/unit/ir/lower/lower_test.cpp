@@ -127,9 +127,10 @@ TEST(LowerTest, OnlyWhatDiffersIsPrinted) {
     ASSERT_TRUE(r) << message(r);
     ASSERT_EQ(r->printed.size(), 1u);
     EXPECT_EQ(r->printed[0].rule, "elementwise");
-    EXPECT_NE(r->cuda.find("EACH(e, x) x[e] = j.offset(CID(e)) < j.after(Sk) && j.offset(CID(e)) <= j.after(i[ROW(e)]) "
-                           "? x[e] : -INF;\n"),
-              std::string::npos);
+    EXPECT_NE(
+        r->cuda.find("EACH(e, x) x[e] = (j.offset(CID(e)) < j.after(Sk)) & (j.offset(CID(e)) <= j.after(i[ROW(e)])) "
+                     "? x[e] : -INF;\n"),
+        std::string::npos);
     EXPECT_EQ(program_text(r->cuda), text);
     EXPECT_NE(r->difference.find("-            x = where(j < Sk, x, -inf)\n"), std::string::npos) << r->difference;
     EXPECT_EQ(std::count(r->difference.begin(), r->difference.end(), '\n'), 7) << r->difference;
