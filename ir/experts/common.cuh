@@ -133,6 +133,31 @@ struct Cols {
     MEMBER int after(int x) const { return max(x, -(1 << 30)) - first; } // to be compared with an offset: no overflow
     MEMBER float before(int c, int x) const { return (float)(x - first) - (float)offset(c); }
 };
+template <int N> FN void logistic_of(float (&x)[N]) { // 1 / (1 + 2^x), two by one reciprocal; what is below 2^-63 becomes that
+    UNROLL for (int e = 0; e < N; e += 2) {
+        const float a = exp2_fast(fminf(x[e], 63.f)) + 1.f, b = exp2_fast(fminf(x[e + 1], 63.f)) + 1.f, both = rcp_fast(a * b);
+        x[e] = x[e] != x[e] ? x[e] : b * both;
+        x[e + 1] = x[e + 1] != x[e + 1] ? x[e + 1] : a * both;
+    }
+}
+struct Lane { // the columns of a tile, one a lane
+    int first;
+    MEMBER int offset(int k) const { return 32 * k; }
+    MEMBER int operator[](int k) const { return first + 32 * k; }
+    MEMBER float real(int k) const { return (float)(first + 32 * k); }
+    MEMBER int after(int x) const { return max(x, -(1 << 30)) - first; }
+    MEMBER float before(int k, int x) const { return (float)(x - first - 32 * k); }
+};
+FN float from_lane(float x, int lane) { return __shfl_sync(~0u, x, lane); }
+FN int from_lane(int x, int lane) { return __shfl_sync(~0u, x, lane); }
+FN bool from_lane(bool x, int lane) { return __shfl_sync(~0u, (int)x, lane) != 0; }
+template <int C, class T, int N, class F> FN void columns_of(T (&to)[N], const Cols& j, const F& value) { // what is read once a column
+    const int in_group = 2 * (lane_id() & 3);
+    const Lane lanes = {j.first - in_group + lane_id()};
+    T mine[cdiv(C, 32)];
+    UNROLL for (int k = 0; k < cdiv(C, 32); ++k) mine[k] = value(lanes, k);
+    UNROLL for (int c = 0; c < N; ++c) to[c] = from_lane(mine[min(c / 8, cdiv(C, 32) - 1)], (Cols::offset(c) & 31) + in_group);
+}
 FN float quad_max(float x) { x = fmaxf(x, __shfl_xor_sync(~0u, x, 1)); return fmaxf(x, __shfl_xor_sync(~0u, x, 2)); }
 FN float quad_sum(float x) { x += __shfl_xor_sync(~0u, x, 1); return x + __shfl_xor_sync(~0u, x, 2); }
 template <int M, int N> FN void row_max_of(float (&m)[M], const float (&x)[N]) { // of whole rows; in two chains each

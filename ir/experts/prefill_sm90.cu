@@ -210,48 +210,89 @@ template <int COLUMNS> struct Draw { // of K and of V together
     }
 };
 
-// ---- A channel: entries of 512 bytes, published by one warp, taken by all warps of those that wait for them.
+// ---- A channel: entries of 512 bytes, published by one warp, taken by all warps of those that wait for them. Key ranges
+// stay in the entry, which is given back when the next one is taken: one more than fit is kept.
 FN void put(u32& at, int x) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(x) : "memory"); at += 4; }
-FN int got(u32& at) { int x; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at) : "memory"); at += 4; return same(x); }
-FN void get(u32& at, int& x) { x = got(at); }
-FN void get(u32& at, bool& x) { x = got(at) != 0; }
-template <int N> FN void put(u32& at, const Ranges<N>& x) { UNROLL for (int k = 0; k < N; ++k) put(at, x.begin[k]), put(at, x.end[k]), put(at, x.masked[k]); }
-template <int N> FN void get(u32& at, Ranges<N>& x) { UNROLL for (int k = 0; k < N; ++k) get(at, x.begin[k]), get(at, x.end[k]), get(at, x.masked[k]); }
+FN int word_at(u32 at) { int x; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at) : "memory"); return same(x); }
+FN void get(u32& at, int& x) { x = word_at(at); at += 4; }
+FN void get(u32& at, bool& x) { x = word_at(at) != 0; at += 4; }
+template <class R> struct Taken;
+template <int N> FN void put(u32& at, const Ranges<N>& x) {
+    put(at, x.length());
+    UNROLL for (int k = 0; k < N; ++k) put(at, x.end[k]), put(at, max(x.end[k] - x.begin[k], 0) * 2 + x.masked[k]);
+}
+template <int N> struct Taken<Ranges<N>> {
+    u32 at; int total, next, range, left, tile; bool masked; // `next` tiles were picked, the last one is `tile`
+    MEMBER int length() const { return total; }
+    MEMBER void rewind() { next = 0, range = 0, left = 0, tile = 0, masked = true; }
+    MEMBER void pick(int k, int& n, bool& m) {
+        if (k < next - 1) rewind();
+        while (next <= k) {
+            while (left == 0 && range < N) {
+                tile = word_at(at + 8 * range);
+                left = word_at(at + 8 * range + 4);
+                masked = left & 1, left >>= 1;
+                ++range;
+            }
+            left > 0 ? (--left, --tile) : (masked = true, tile = 0); // no tile at all: one that is masked
+            ++next;
+        }
+        n = tile, m = masked;
+    }
+};
+template <int N> FN void get(u32& at, Taken<Ranges<N>>& x) { get(at, x.total); x.at = at, at += 8 * N; x.rewind(); }
 FN void put(u32& at, const Classes& x) { // a word of each kind a lane
     put(at, x.count), put(at, x.step), put(at, x.total);
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 4 * lane_id()), "r"(x.some) : "memory");
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(at + 128 + 4 * lane_id()), "r"(x.every) : "memory");
     at += 256;
 }
-FN void get(u32& at, Classes& x) {
-    get(at, x.count), get(at, x.step), get(at, x.total);
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.some) : "r"(at + 4 * lane_id()) : "memory");
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.every) : "r"(at + 128 + 4 * lane_id()) : "memory");
-    at += 256;
-    x.rewind();
-}
+template <> struct Taken<Classes> {
+    u32 at; int count, step, total, open, before, last; u32 left, whole; // as those of Classes
+    MEMBER int length() const { return total; }
+    MEMBER void word(int w) { open = w, left = word_at(at + 4 * w), whole = word_at(at + 128 + 4 * w); }
+    MEMBER void rewind() {
+        before = 0, last = -1, left = 0, whole = 0, open = 0;
+        if (count > 0) word((count - 1) / step / 32);
+    }
+    MEMBER void pick(int k, int& n, bool& m) {
+        if (k < last) rewind();
+        last = k;
+        int bit = 0, size = 1;
+        while (true) {
+            while (left == 0 && open > 0) word(open - 1);
+            if (left == 0) break;
+            bit = 31 - __clz(left), size = min(step, count - (open * 32 + bit) * step);
+            if (k < before + size) break;
+            left &= ~(1u << bit);
+            before += size;
+        }
+        n = left == 0 ? 0 : (open * 32 + bit) * step + size - 1 - (k - before);
+        m = left == 0 || !(whole >> bit & 1);
+    }
+};
+FN void get(u32& at, Taken<Classes>& x) { get(at, x.count), get(at, x.step), get(at, x.total); x.at = at, at += 256; x.rewind(); }
 template <int N> struct Channel {
-    static constexpr int kEntry = 512;
+    static constexpr int kEntry = 512, kEntries = N + 1;
     u32 full, free, entries; int count;
-    MEMBER Channel(Smem& smem, int takers) : full(smem.barriers(N, 1)), free(smem.barriers(N, takers)), entries(smem.take(N * kEntry, 16)), count(0) {}
+    MEMBER Channel(Smem& smem, int takers) : full(smem.barriers(kEntries, 1)), free(smem.barriers(kEntries, takers)), entries(smem.take(kEntries * kEntry, 16)), count(0) {}
     template <class... X> MEMBER void publish(const X&... x) {
-        const int k = count % N;
-        wait(Barrier{free + 8 * k}, count / N - 1);
+        const int k = count % kEntries;
+        wait(Barrier{free + 8 * k}, count / kEntries - 1);
         u32 at = entries + k * kEntry;
         (put(at, x), ...);
         arrive(Barrier{full + 8 * k});
         ++count;
     }
     template <class... X> MEMBER void take(X&... x) {
-        const int k = count % N;
-        wait(Barrier{full + 8 * k}, count / N);
+        if (count > 0) arrive(Barrier{free + 8 * ((count - 1) % kEntries)});
+        const int k = count % kEntries;
+        wait(Barrier{full + 8 * k}, count / kEntries);
         u32 at = entries + k * kEntry;
         (get(at, x), ...);
-        arrive(Barrier{free + 8 * k});
         ++count;
     }
 };
-
 template <int N> FN void thread_max_of(float (&m)[ROWS], const float (&x)[N]) { // of what this thread holds
     float a[ROWS][2];
     EACH_ROW(r) a[r][0] = a[r][1] = -INF;
@@ -443,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         w = 0
         int w = 0;
 //|         more, b, h, m, ranges = take(items)
-        bool more; decltype(key_tiles(0, 0, 0, 0)) ranges;
+        bool more; Taken<decltype(key_tiles(0, 0, 0, 0))> ranges;
         items.take(more, b, h, m, ranges);
         Sk = key_length(args, b);
 //|         while more:
@@ -491,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         w, it, k, q, u, s = 0, 0, 0, 0, 0, 0                # item, step, its step of the item, Q buffer, use and stage
         int w = 0, it = 0, k = 0, q = 0, u = 0, s = 0;
 //|         more, b, h, m, ranges = take(items)
-        bool more; decltype(key_tiles(0, 0, 0, 0)) ranges;
+        bool more; Taken<decltype(key_tiles(0, 0, 0, 0))> ranges;
         items.take(more, b, h, m, ranges);
         Sk = key_length(args, b);
 //|         busy = more

@@ -200,7 +200,7 @@ private:
                 fail("no_rule", "`" + def + "` has to take scalars alone", value.span);
             arguments += arguments.empty() ? "0" : ", 0";
         }
-        return "decltype(" + def + "(" + arguments + "))";
+        return "Taken<decltype(" + def + "(" + arguments + "))>";
     }
 
     std::vector<Type> several(const Node& value, Scope& scope, std::size_t targets) {

@@ -40,8 +40,34 @@ std::string variable_of(Form form) {
     return form == Form::Row ? "r" : form == Form::Column ? "c" : "e";
 }
 
+/// The column numbers of a value of columns that reads memory by them and needs nothing else of columns or rows: each
+/// is read by one lane then, not by all that share it. Empty: not such a value.
+std::string read_columns(const Node& value, const Expressions& x) {
+    std::string columns;
+    bool reads = false;
+    for (const auto& name : names_in(value)) {
+        Node n;
+        n.kind = Kind::Name;
+        n.text = name;
+        const Form form = x.type(n).form;
+        if (form == Form::Cols && !columns.empty()) return "";
+        if (form == Form::Cols) columns = name;
+        if (form == Form::Operand || form == Form::Work) reads = true;
+        if (form == Form::Row || form == Form::Column || form == Form::Tile || form == Form::Rows) return "";
+    }
+    return reads ? columns : "";
+}
+
 void each(Lines& out, Expressions& x, const Type& type, const std::string& name, const Node& value,
           const std::string& indent) {
+    if (type.form == Form::Column)
+        if (const std::string columns = read_columns(value, x); !columns.empty()) {
+            auto taken = names_in(value);
+            const std::string v = fresh(variable_of(type.form), taken);
+            out.push_back(indent + "columns_of<" + type.columns + ">(" + name + ", " + columns + ", [&](const auto& " +
+                          columns + ", int " + v + ") { return " + x.print(value, type.elem, {type.form, v}) + "; });");
+            return;
+        }
     auto taken = names_in(value);
     taken.push_back(name);
     const std::string v = fresh(variable_of(type.form), taken);
@@ -78,6 +104,22 @@ void reduce(Lines& out, Expressions& x, const std::vector<const Node*>& all, std
         }
         x.hold(r, part);
     }
+}
+
+/// `1.0 / (exp2(y) + 1.0)` in an expression: y, and the whole.
+std::pair<const Node*, const Node*> logistic_in(const Node& node) {
+    const auto is_one = [](const Node& n) { return n.kind == Kind::Float && n.real == 1.0; };
+    if (node.kind == Kind::Binary && node.text == "/" && is_one(*node.items[0])) {
+        const Node& sum = *node.items[1];
+        if (sum.kind == Kind::Binary && sum.text == "+")
+            for (const std::size_t k : {0, 1})
+                if (is_one(*sum.items[1 - k]) && callee(*sum.items[k]) == "exp2")
+                    return {sum.items[k]->items[1].get(), &node};
+    }
+    for (const auto& i : node.items)
+        if (i)
+            if (const auto found = logistic_in(*i); found.first != nullptr) return found;
+    return {nullptr, nullptr};
 }
 
 /// A tile's name in an expression: its elements are what a loop counts.
@@ -144,6 +186,15 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
     if (t.form == Form::Row) // one shuffle a row is what the row's own loop does
         parts.erase(std::remove_if(parts.begin(), parts.end(), [](const Node* r) { return callee(*r) == "complete"; }),
                     parts.end());
+    const auto named = names_in(value);
+    const bool apart = std::find(named.begin(), named.end(), target.name) == named.end();
+    if (parts.empty() && t.form == Form::Tile && t.elem == Elem::Real && apart)
+        if (const auto [power, whole] = logistic_in(value); power != nullptr) {
+            each(out, x, t, target.name, *power, "");
+            out.push_back("logistic_of(" + target.name + ");");
+            if (whole == &value) return;
+            x.hold(whole, target.name);
+        }
     if (parts.empty()) return each(out, x, t, target.name, value, "");
     if (parts[0] == &value && t.elem == Elem::Real) { // the row itself, of a tile that has a name
         const Node& of = *value.items[0]->items[0];

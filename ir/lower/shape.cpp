@@ -125,7 +125,8 @@ int shared_bytes(const Kernel& kernel) {
                     const Node* n = keyword(*value, "n");
                     barriers += n == nullptr ? 1 : positive(*n, known, "a number of barriers");
                 } else if (callee(*value) == "channel" && value->items.size() > 1) {
-                    entries += positive(*value->items[1], known, "a channel's number of entries");
+                    entries +=
+                        1 + positive(*value->items[1], known, "a channel's number of entries"); // taken, still read
                 }
             });
     total += rounded_up(kBarrier * (barriers + 2 * entries), kLine) + kEntry * entries;

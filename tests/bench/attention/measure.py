@@ -198,12 +198,14 @@ class Run:
         blocks, beside = {impl: [] for impl in ready}, {}
         others = [impl for impl in ready if impl != "cubridge"]
         order = others if "cubridge" not in ready else ["cubridge"] + [x for peer in others for x in (peer, "cubridge")]
-        try:
-            for impl in order:
+        for impl in order:
+            if impl not in ready:
+                continue
+            try:
                 blocks[impl].append(self.time(impl, ready[impl], seconds))
-        except peers.Unsupported as error:  # only the JAX process ends on its own
-            self.leave_out(case, "mosaic", str(error))
-            blocks.pop("mosaic"), ready.pop("mosaic"), others.remove("mosaic")
+            except peers.Unsupported as error:  # only the JAX process ends on its own
+                self.leave_out(case, impl, str(error))
+                blocks.pop(impl), ready.pop(impl), others.remove(impl)
         for n, peer in enumerate(others):
             both = blocks.get("cubridge", [])[n:n + 2]
             beside[peer] = statistics.mean(b.median for b in both) if both else None

@@ -202,12 +202,12 @@ class Mosaic:
             self.close()
             raise
 
-    def ask(self, seconds=90, **command):
+    def ask(self, patience=90, **command):
         try:
             os.write(self.write, json.dumps(command).encode() + b"\n")
         except OSError:
             raise Unsupported("the JAX process has ended")
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience
         while b"\n" not in self.pending:
             ready, _, _ = select.select([self.read], [], [], max(0.0, end - time.monotonic()))
             more = os.read(self.read, 65536) if ready else b""

@@ -87,7 +87,7 @@ TEST(AgreementTest, ChannelsCarryScalarsAndKeyRanges) {
         if (const auto at = p.find("m, ranges = take"); at != p.npos) p.replace(at, 16, "m, ranges, above = take");
     const auto r = on_hopper(p);
     EXPECT_EQ(region(r, "publish(items, (True"), "items.publish(true, b, h, m, ranges, m + 1);");
-    EXPECT_EQ(region(r, "more, b"), "bool more; decltype(key_tiles(0, 0, 0, 0)) ranges; int above;\n"
+    EXPECT_EQ(region(r, "more, b"), "bool more; Taken<decltype(key_tiles(0, 0, 0, 0))> ranges; int above;\n"
                                     "items.take(more, b, h, m, ranges, above);\nSk = key_length(args, b);");
     EXPECT_NE(refusal("publish(items, (True, b, h, m, ranges))", "publish(items, (True, b, h, m))")
                   .find("same number of values"),

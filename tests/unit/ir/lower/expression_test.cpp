@@ -43,6 +43,7 @@ static float __fdiv_rn(float a, float b) { return a / b; }
 struct Rows { int first; int operator[](int r) const { return first + 3 * r; } };
 struct Cols { int first; int operator[](int c) const { return first + c; } float real(int c) const { return (float)(first + c); }
               static int offset(int c) { return c; } int after(int x) const { return x - first; } float before(int c, int x) const { return (float)(x - first - c); } };
+template <int N> void logistic_of(float (&x)[N]) { for (float& y : x) y = 1.0f / (1.0f + exp2f(y)); }
 struct Pairs { float operator()(int h, int k) const { return 0.25f * (float)h + (float)k; } int size(int k) const { return 5 + k; } };
 constexpr int b = 0, h = 1, n = 2, i0 = 3, Sk = 6, Sq = 7, BN = 4, G = 2;
 static const Rows i{2};
