@@ -224,7 +224,7 @@ std::string moved(Bench& b) {
     auto args = b.args;
     std::vector<std::shared_ptr<Buffer>> elsewhere;
     std::vector<std::vector<std::byte>> kept;
-    for (const std::size_t n : {1, 2}) {
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}}) {
         std::vector<std::byte> from(bytes), to(bytes);
         CHECK_DONE(b.buffers[n]->download(from.data(), bytes, b.stream->handle()));
         CHECK_DONE(b.stream->synchronise());
@@ -246,7 +246,8 @@ std::string moved(Bench& b) {
     if (auto wrong = b.poison(); !wrong.empty()) return wrong;
     if (const auto v = b.kernel->launch(args, b.stream->handle()); !v) return v.message;
     if (auto wrong = b.compare(); !wrong.empty()) return wrong;
-    for (const std::size_t n : {1, 2}) CHECK_DONE(b.buffers[n]->upload(kept[n - 1].data(), bytes, b.stream->handle()));
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}})
+        CHECK_DONE(b.buffers[n]->upload(kept[n - 1].data(), bytes, b.stream->handle()));
     return launches(b);
 }
 
