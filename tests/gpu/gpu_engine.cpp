@@ -272,7 +272,7 @@ std::string captured(Bench& b) {
     CHECK_DONE(b.stream->begin_capture(CU_STREAM_CAPTURE_MODE_GLOBAL));
     const auto launched = b.kernel->launch(b.args, b.stream->handle());
     const ServedKernel* other = nullptr;
-    const auto served = b.serve(b.query(16), other);
+    auto served = b.serve(b.query(16), other);
     const auto graph = b.stream->end_capture();
     CHECK_DONE(graph);
     if (!launched) return launched.message;
