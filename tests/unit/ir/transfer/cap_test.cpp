@@ -71,7 +71,7 @@ TEST(CapTest, WhatIsWrongWithEitherBranchIsFound) {
             const std::string line = text.substr(vote, end - vote);
             EXPECT_TRUE(sees(replaced(text, line, "far = False"))) << c.name;
             EXPECT_TRUE(sees(replaced(text, line, "far = not " + line.substr(6)))) << c.name;
-            EXPECT_TRUE(sees(replaced(text, "> 0.7)", "> 7.0)"))) << c.name;
+            EXPECT_TRUE(sees(replaced(text, line, replaced(line, " > ", " > 10.0 * ")))) << c.name;
             EXPECT_TRUE(sees(replaced(text, "tanh_small(", "tanh_small(0.5 * "))) << c.name;
             EXPECT_TRUE(sees(off_by(text, "if far:"))) << c.name;
             EXPECT_TRUE(sees(off_by(text, "else:"))) << c.name;
