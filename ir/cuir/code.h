@@ -21,6 +21,7 @@ enum class Builtin : std::uint8_t {
     Real,
     Integer,
     Vote,
+    TanhSmall, ///< tanh where |x| <= 0.7; elsewhere nothing that may be relied on
     Length,
     Pick,
     Classify,

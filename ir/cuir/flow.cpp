@@ -148,6 +148,7 @@ private:
             f.vote = true;
             return f;
         }
+        case Builtin::TanhSmall: return elementwise(Op::Tanh, x);
         case Builtin::Full: return x[1];
         case Builtin::Complete: {
             if (x[0].statistic == S::Complete) found("a row statistic is completed twice");

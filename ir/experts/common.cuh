@@ -29,6 +29,10 @@ FN float exp2_fast(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y
 FN float log2_fast(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float rcp_fast(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float tanh_fast(float x) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+FN float tanh_small(float y) { // where |y| <= 0.7: to 4e-7 of itself
+    const float t = y * y;
+    return y * fmaf(t, fmaf(t, fmaf(t, fmaf(t, 0.013773709535598755f, -0.0508362352848053f), 0.13281112909317017f), -0.3333021402359009f), 0.9999997019767761f);
+}
 FN float sigmoid(float x) { return rcp_fast(1.f + exp2_fast(x * -LOG2E)); }
 template <class T> FN u32 pack2(float lo, float hi);
 template <> MEMBER u32 pack2<bf16>(float lo, float hi) { u32 d; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(hi), "f"(lo)); return d; }

@@ -67,6 +67,7 @@ const char* own_text(const std::string& name, bool scalar) {
     if (name == "sigmoid") return "sigmoid";
     if (name == "exp2" && !scalar) return "exp2_fast";
     if (name == "tanh_approx") return "tanh_fast";
+    if (name == "tanh_small") return "tanh_small";
     return nullptr;
 }
 

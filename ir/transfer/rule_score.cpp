@@ -256,15 +256,18 @@ void score(Work& w) {
     const Spot unit = w.in(w.kernel.body, w.at.unit);
     Local local(w, Local::Where::Attend);
     const auto x_is = [&](Expr value) {
-        const std::string text_of_x = text(local.writer.write(value));
+        auto made = score_statements(w, local, value); // before the Spot is found: what is hoisted moves statements
         const Spot x = first(w.attend(), [&](const cuir::Statement& s) { return assigns(s, w.at.x); });
-        w.replace(x, w.at.x + " = " + text_of_x);
+        auto& block = *x.block;
+        made.front().comment = block[x.at].comment;
+        const auto at = block.erase(block.begin() + static_cast<std::ptrdiff_t>(x.at));
+        block.insert(at, std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
         std::size_t k = x.at;
         for (const auto& s : local.made) w.insert({x.block, k++}, s);
     };
     if (!softmax) {
         if (p.weights.kind == Weights::Kind::Pointwise) e = factored(w, e);
-        x_is(by_exp2(pool, rules.distributed(rules.separated(derive(w, e)))));
+        x_is(rules.distributed(rules.separated(derive(w, e))));
         w.erase(w.in(w.kernel.body, w.at.unit));
         w.applied("pointwise weights");
         return;
@@ -286,7 +289,7 @@ void score(Work& w) {
     }
     if (p.weights.extra.empty()) e = rules.without_row_terms(e, local.writer, w.row_shift);
     w.replace(unit, w.at.unit + " = 1.0");
-    x_is(by_exp2(pool, e));
+    x_is(e);
     w.applied(l ? "score: scale and bias" : "score: modified");
 }
 

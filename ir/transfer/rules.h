@@ -20,6 +20,9 @@ void destination(Work& work);             ///< where the output is stored, and f
 /// What a mask's statement keeps and a key range leaves out is bounded by: keep implies j < it. Null: nothing simpler
 /// than a row decides.
 Expr length_of(Work& work);
+/// `x = value` in the def that takes the scores, value a Real over the score: one statement, or, where a tanh caps the
+/// score, a test whether any of a tile is so far from 0 that it takes tanh's two special functions.
+std::vector<cuir::Statement> score_statements(Work& work, Local& local, Expr value);
 /// Edits slices `tensor[b, head, ...]` in all statements of a block.
 void edit_slices(std::vector<cuir::Statement>& block, const std::string& tensor,
                  const std::function<NodePtr(const NodePtr&)>& edit);

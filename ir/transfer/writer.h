@@ -21,8 +21,9 @@ namespace place {
 enum : int { distance = 12, first = 13 /* the first row of an agent */, entry = 14 };
 }
 /// Input numbers of leaves that rules make: LOG2E is Arg(kLog2e); table n of the workspace is Load(kWorkspace + n).
-/// Load(kReal, {n}) is n as a real, a cast that no sum merges with others.
-enum : int { kLog2e = 1300, kReal = 1301, kWorkspace = 1400 };
+/// Load(kReal, {n}) is n as a real, a cast that no sum merges with others. Load(kTanhSmall, {x}) is tanh of an x within
+/// 0.7.
+enum : int { kLog2e = 1300, kReal = 1301, kTanhSmall = 1302, kWorkspace = 1400 };
 
 /// What the expressions of one kernel name: parameters and constants in its head.
 struct Uses {

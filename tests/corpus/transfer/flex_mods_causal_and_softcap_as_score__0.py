@@ -1,5 +1,6 @@
 # mask
 # key ranges: closed form
+# cap: scores far below it
 # score: modified
 # no LSE
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
@@ -13,8 +14,10 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = 1.0                                              # a score times unit is a power of two
-    scale = LOG2E * 2.0
-    scale1 = 2.0 * LOG2E / sqrt(D)
+    scale = 0.7 * sqrt(D)
+    scale1 = LOG2E * 2.0
+    scale2 = 2.0 * LOG2E / sqrt(D)
+    scale3 = 1.0 / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -25,9 +28,13 @@ def attention(
         every = clamp(i0 + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
+        far = any(abs(S) > factor)
+        if far:
+            x = factor3 - factor1 * (1.0 / (exp2(S * factor2) + 1.0))
+        else:
+            x = tanh_small(S * factor4) * factor3
         if masked:
             x = where(j < minimum(Sk, i + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
@@ -43,9 +50,11 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
-            factor = x0 * scale
-            factor1 = scale1 / x0
-            factor2 = x0 * LOG2E
+            factor = abs(x0 * scale)
+            factor1 = x0 * scale1
+            factor2 = scale2 / x0
+            factor3 = x0 * LOG2E
+            factor4 = scale3 / x0
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
@@ -64,7 +73,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

@@ -1,5 +1,6 @@
 # mask
 # key ranges: closed form
+# cap: scores far below it
 # pointwise weights
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -12,8 +13,10 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    scale = LOG2E * 2.0
-    scale1 = 2.0 * LOG2E / sqrt(D)
+    scale = 0.7 * sqrt(D)
+    scale1 = LOG2E * 2.0
+    scale2 = 2.0 * LOG2E / sqrt(D)
+    scale3 = 1.0 / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -24,9 +27,13 @@ def attention(
         every = clamp(maximum(x0, i0 + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def attend(S, b, h, i0, n, masked, factor, factor1, factor2):
+    def attend(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4, factor5, factor6):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(factor * (1.0 / (exp2(S * factor1) + 1.0)) + factor2) + 1.0)
+        far = any(abs(S) > factor)
+        if far:
+            x = 1.0 / (exp2(factor1 * (1.0 / (exp2(S * factor2) + 1.0)) + factor3) + 1.0)
+        else:
+            x = 1.0 / (exp2(factor6 - tanh_small(S * factor5) * factor4) + 1.0)
         if masked:
             x = where(j < minimum(Sk, maximum(x0, i + 1)), x, 0.0)
         return x
@@ -37,9 +44,13 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
-            factor = x1 * scale
-            factor1 = scale1 / x1
-            factor2 = log2(f32(Sk)) - x1 * LOG2E
+            factor = abs(x1 * scale)
+            factor1 = x1 * scale1
+            factor2 = scale2 / x1
+            factor3 = log2(f32(Sk)) - x1 * LOG2E
+            factor4 = x1 * LOG2E
+            factor5 = scale3 / x1
+            factor6 = log2(f32(Sk))
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             acc[:] = 0.0
@@ -57,7 +68,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p = attend(S, b, h, i0, n, masked, factor, factor1, factor2)
+                p = attend(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4, factor5, factor6)
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             Qs[g][:] = acc

@@ -1,3 +1,4 @@
+# cap: scores far below it
 # score: modified
 # no LSE
 @kernel(arch="sm_90a", expert="prefill_sm90", ctas="sms")
@@ -12,8 +13,10 @@ def attention(
     R = BM // WG
     G = Hq // Hk
     unit = 1.0                                              # a score times unit is a power of two
-    scale = LOG2E * 2.0
-    scale1 = 2.0 * LOG2E / sqrt(D)
+    scale = 0.7 * sqrt(D)
+    scale1 = LOG2E * 2.0
+    scale2 = 2.0 * LOG2E / sqrt(D)
+    scale3 = 1.0 / sqrt(D)
     Qs = alloc(shared, (QB, WG, R, D), elem)                # a buffer that is used up stages the output of its rows
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -28,9 +31,13 @@ def attention(
         whole = Sk // BN
         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
 
-    def scores(S, b, h, i0, n, masked, factor, factor1, factor2):
+    def scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = factor2 - factor * (1.0 / (exp2(S * factor1) + 1.0))
+        far = any(abs(S) > factor)
+        if far:
+            x = factor3 - factor1 * (1.0 / (exp2(S * factor2) + 1.0))
+        else:
+            x = tanh_small(S * factor4) * factor3
         if masked:
             x = where(j < Sk, x, -inf)
         return x
@@ -94,9 +101,11 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
-            factor = x0 * scale
-            factor1 = scale1 / x0
-            factor2 = x0 * LOG2E
+            factor = abs(x0 * scale)
+            factor1 = x0 * scale1
+            factor2 = scale2 / x0
+            factor3 = x0 * LOG2E
+            factor4 = scale3 / x0
             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
@@ -104,7 +113,7 @@ def attention(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2)
+            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
             row_sum = row_sum + p.sum(-1)
@@ -125,9 +134,11 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
-                factor = x0 * scale
-                factor1 = scale1 / x0
-                factor2 = x0 * LOG2E
+                factor = abs(x0 * scale)
+                factor1 = x0 * scale1
+                factor2 = scale2 / x0
+                factor3 = x0 * LOG2E
+                factor4 = scale3 / x0
                 base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)
@@ -140,7 +151,7 @@ def attention(
             gemm_async(P, Vs[t], out=acc, add=not start)
             arrive(turn[(g + 1) % WG])
             wait(S)
-            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2)
+            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4)
             exact = fresh or not ready
             moved = False
             if exact:
@@ -156,7 +167,7 @@ def attention(
             part = p.sum(-1)
             if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
                 gemm(Qs[q][g], Ks[s].T, out=S)
-                x = scores(S, b, h, i0, n, masked, factor, factor1, factor2)
+                x = scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4)
                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
                 p = exp2(x * unit - base)
                 part = p.sum(-1)

@@ -1,6 +1,7 @@
 # mask
 # key ranges: closed form
 # order of work items
+# cap: scores far below it
 # pointwise weights
 @kernel(arch="sm_90a", expert="prefill_sm90", ctas="sms")
 def attention(
@@ -14,8 +15,10 @@ def attention(
     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, elem=bf16):
     R = BM // WG
     G = Hq // Hk
-    scale = LOG2E * 2.0
-    scale1 = 2.0 * LOG2E / sqrt(D)
+    scale = 0.7 * sqrt(D)
+    scale1 = LOG2E * 2.0
+    scale2 = 2.0 * LOG2E / sqrt(D)
+    scale3 = 1.0 / sqrt(D)
     Qs = alloc(shared, (QB, WG, R, D), elem)                # a buffer that is used up stages the output of its rows
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -31,9 +34,13 @@ def attention(
         every = clamp(maximum(x0, i0 + 1), 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def scores(S, b, h, i0, n, masked, factor, factor1, factor2):
+    def scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4, factor5, factor6):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(factor * (1.0 / (exp2(S * factor1) + 1.0)) + factor2) + 1.0)
+        far = any(abs(S) > factor)
+        if far:
+            x = 1.0 / (exp2(factor1 * (1.0 / (exp2(S * factor2) + 1.0)) + factor3) + 1.0)
+        else:
+            x = 1.0 / (exp2(factor6 - tanh_small(S * factor5) * factor4) + 1.0)
         if masked:
             x = where(j < minimum(Sk, maximum(x0, i + 1)), x, 0.0)
         return x
@@ -84,16 +91,20 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
-            factor = x1 * scale
-            factor1 = scale1 / x1
-            factor2 = log2(f32(Sk)) - x1 * LOG2E
+            factor = abs(x1 * scale)
+            factor1 = x1 * scale1
+            factor2 = scale2 / x1
+            factor3 = log2(f32(Sk)) - x1 * LOG2E
+            factor4 = x1 * LOG2E
+            factor5 = scale3 / x1
+            factor6 = log2(f32(Sk))
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
             wait(k_full[0], 0)
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2)
+            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4, factor5, factor6)
             P[:] = x
         while more:                                         # scores of this step beside P V of the one before, of any item
             t, v = s, u
@@ -109,9 +120,13 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
-                factor = x1 * scale
-                factor1 = scale1 / x1
-                factor2 = log2(f32(Sk)) - x1 * LOG2E
+                factor = abs(x1 * scale)
+                factor1 = x1 * scale1
+                factor2 = scale2 / x1
+                factor3 = log2(f32(Sk)) - x1 * LOG2E
+                factor4 = x1 * LOG2E
+                factor5 = scale3 / x1
+                factor6 = log2(f32(Sk))
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)
             it += 1
@@ -124,7 +139,7 @@ def attention(
             arrive(turn[(g + 1) % WG])
             wait(S)
             arrive(k_free[s])
-            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2)
+            x = scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4, factor5, factor6)
             wait(acc)
             arrive(v_free[t])
             if fresh:                                       # that was the last P V of the item before

@@ -35,6 +35,7 @@ static int cdiv(int a, int b) { return (a + b - 1) / b; }
 static float exp2_fast(float x) { return std::exp2(x); }
 static float rcp_fast(float x) { return 1 / x; }
 static float tanh_fast(float x) { return std::tanh(x); }
+static float tanh_small(float x) { return std::tanh(x); }
 static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 static float __fmul_rn(float a, float b) { return a * b; }
 static float __fadd_rn(float a, float b) { return a + b; }
@@ -104,6 +105,7 @@ const std::vector<Case>& cases() {
          [](const Element& e) { return std::max(e.s, e.row) - std::min(e.s, 0.5); }},
         {"tanh(S * x2) / x2 + sigmoid(S)",
          [](const Element& e) { return std::tanh(e.s * 0.75) / 0.75 + 1 / (1 + std::exp(-e.s)); }},
+        {"tanh_small(S * 0.125) * x2", [](const Element& e) { return std::tanh(e.s * 0.125) * 0.75; }},
         {"1.0 / (1.0 + exp2(-S * LOG2E))", [](const Element& e) { return 1 / (1 + std::exp(-e.s)); }},
         {"floor(S) + abs(S) + sqrt(abs(S) + 1.0)",
          [](const Element& e) { return std::floor(e.s) + std::fabs(e.s) + std::sqrt(std::fabs(e.s) + 1); }},

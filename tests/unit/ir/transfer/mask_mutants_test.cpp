@@ -4,6 +4,7 @@
 // mask a tile that needs none, or mask keys twice. SPDX-License-Identifier: Apache-2.0
 #include "ir/cuir/execute.h"
 #include "ir/transfer/draw.h"
+#include "ir/transfer/places.h"
 #include "ir/transfer/reference.h"
 #include "tests/unit/ir/transfer/corpus.h"
 #include <chrono>
@@ -170,11 +171,15 @@ private:
         return *b;
     }
 
-    /// `masks`: only what stands under a condition, as mask statements do.
+    /// `masks`: only what stands under a condition, as mask statements do. What stands under a vote is a capped score,
+    /// which cap_test.cpp edits.
     void block(const Path& path, bool masks) {
         const auto statements = body(program_, kernel_, path);
+        bool voted = false;
         for (std::size_t k = 0; k < statements.size(); ++k) {
             const Statement& s = statements[k];
+            if (s.kind == Statement::Kind::If) voted = k > 0 && calls(statements[k - 1], "any");
+            if (masks && s.opens_block() && voted) continue;
             if (s.opens_block()) {
                 auto inner = path;
                 inner.push_back(k);
