@@ -33,7 +33,7 @@ struct Path {
     std::vector<Operation> copies, stores, products; ///< the agent's queues, oldest first
     int taken = 0;                                   ///< entries of channels
     bool broken = false;                             ///< on its way out of the innermost loop
-    auto operator<=>(const Path&) const = default; // NOLINT(modernize-use-nullptr)
+    auto operator<=>(const Path&) const = default;   // NOLINT(modernize-use-nullptr)
 };
 
 using Paths = std::set<Path>;
