@@ -125,8 +125,8 @@ struct Value {
         return v;
     }
     static Value handle(Tag tag, std::int64_t index) { return scalar(tag, index); }
-    static Value of(Ref<Array> array) { return with(Tag::Array, array); }
-    static Value of(Ref<Ranges> ranges) { return with(Tag::Ranges, ranges); }
+    static Value of(const Ref<Array>& array) { return with(Tag::Array, array); }
+    static Value of(const Ref<Ranges>& ranges) { return with(Tag::Ranges, ranges); }
     static Value tuple(std::vector<Value> items);
 
     bool is_scalar() const { return tag >= Tag::Bool && tag <= Tag::Real; }

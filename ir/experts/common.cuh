@@ -214,6 +214,7 @@ struct Classes { // key tiles decided one a lane, the loads of four words of 32 
     int count, step, total, open, before, last; u32 some, every, left, whole; // of more tiles a bit stands for `step`
     MEMBER Classes() {}
     template <class F> MEMBER Classes(int tiles, const F& decide) : count(tiles), step(max(cdiv(tiles, 1024), 1)), total(0), some(0), every(0) {
+        const int top = count > 0 ? (count - 1) / step : 0; // the last bit, which may stand for fewer
         for (int w = 0; w < cdiv(count, 32 * step); w += 4) { // lane l keeps word l
             bool s[4], e[4];
             UNROLL for (int k = 0; k < 4; ++k) s[k] = false, e[k] = true;
@@ -226,12 +227,10 @@ struct Classes { // key tiles decided one a lane, the loads of four words of 32 
             UNROLL for (int k = 0; k < 4; ++k) {
                 const u32 a = __ballot_sync(~0u, s[k]), b = __ballot_sync(~0u, e[k]);
                 if (lane_id() == w + k) some = a, every = b;
+                total += __popc(a) * step;
+                if (w + k == top / 32 && (a >> (top & 31) & 1)) total -= (top + 1) * step - count;
             }
         }
-        UNROLL for (int k = 0; k < 32; ++k) total += __popc(__shfl_sync(~0u, some, k));
-        total *= step;
-        const int top = count > 0 ? (count - 1) / step : 0; // its last bit may stand for fewer
-        if (__shfl_sync(~0u, some, top / 32) >> (top & 31) & 1) total -= (top + 1) * step - count;
         total = max(total, 1);
         rewind();
     }

@@ -177,19 +177,19 @@ template <class T, int H, int C, int W, int N> FN void gemm(float (&x)[N], const
 // ---- Work: items by a counter, which the last CTA leaves at 0. Head by head, or in sections of heads whose K and V stay in
 // the L2 cache together, the last rows first: they are the longest where a mask cuts the future off.
 enum Order { by_head, heaviest_first };
-template <int COLUMNS> struct Draw { // of K and of V together
-    const cb_args& args; int* const ticket; const int rows, count; i64 heads, section, at; int ahead;
+template <int COLUMNS> struct Draw { // of K and of V together. Rows of queries fit memory: items fit 31 bits
+    const cb_args& args; int* const ticket; const int rows, count; u32 items, section, at; int ahead;
     MEMBER Draw(const cb_args& a, int* t, int BM, Order order, int other = 0)
-        : args(a), ticket(t), rows(cdiv(a.max_q, BM)), count(other > 0 ? other : a.heads_q), heads((i64)a.requests * count), section(1), at(blockIdx.x), ahead(0) {
+        : args(a), ticket(t), rows(cdiv(a.max_q, BM)), count(other > 0 ? other : a.heads_q), items((u32)a.requests * count * rows), section(1), at(blockIdx.x), ahead(0) {
         if (order == heaviest_first) {
             const i64 bytes = max((i64)a.max_kv * COLUMNS * 2, (i64)1);
-            section = min(heads, max(((i64)32 << 20) / bytes, (i64)1) * max(count / max(a.heads_kv, 1), 1));
+            section = (u32)min((i64)a.requests * count, max(((i64)32 << 20) / bytes, (i64)1) * max(count / max(a.heads_kv, 1), 1));
         }
         draw();
     }
     MEMBER void draw() { if (lane_id() == 0) ahead = atomicAdd(ticket, 1); }
     MEMBER bool next(int& b, int& h, int& m, int& Sq, int& Sk) {
-        if (at >= heads * rows) {
+        if (at >= items) {
             if (lane_id() == 0) {
                 __threadfence();
                 if (atomicAdd(ticket + 1, 1) == (int)gridDim.x - 1) ticket[0] = 0, ticket[1] = 0;
@@ -197,14 +197,14 @@ template <int COLUMNS> struct Draw { // of K and of V together
             __syncwarp();
             return false;
         }
-        const i64 per = section * rows, first = at / per * section, rest = at - at / per * per, wide = min(section, heads - first);
-        const int r = (int)(rest / wide), bh = (int)(first + rest - r * wide);
-        m = rows - 1 - r;
-        b = bh / count;
-        h = bh - b * count + args.head_begin * (count / args.heads_q); // count may be T heads for one
+        const u32 per = section * rows, first = at / per * section, rest = at - first * rows, wide = min(section, (u32)args.requests * count - first);
+        const u32 r = rest / wide, bh = first + rest - r * wide;
+        m = rows - 1 - (int)r;
+        b = (int)(bh / count);
+        h = (int)bh - b * count + args.head_begin * (count / args.heads_q); // count may be T heads for one
         Sq = args.max_q;
         Sk = key_length(args, b);
-        at = (i64)gridDim.x + __shfl_sync(~0u, ahead, 0);
+        at = gridDim.x + (u32)__shfl_sync(~0u, ahead, 0);
         draw();
         return true;
     }

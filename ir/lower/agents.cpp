@@ -106,7 +106,7 @@ std::string Agents::note(const std::string& name, const Node& call, int& named) 
         const Users& u = users(name);
         if (u.groups && (u.warps || u.copies))
             fail("no_rule", "warpgroups and others arrive at `" + name + "`: their shares differ", call.span);
-        const std::string count = first();
+        std::string count = first();
         if (!u.groups) return count;
         const auto n = call.items[1]->kind == Kind::Int ? std::optional(call.items[1]->integer) : std::nullopt;
         return n ? std::to_string(4 * *n) : "4 * " + as_factor(count); // each warp arrives once

@@ -124,7 +124,7 @@ Expressions::Text Expressions::converted(const Node& node, Elem as, const Where&
             return {b.text + ".before(" + column_of(*j, where) + ", " + term(a, Elem::Int, where, kAny) + ")", kAtom,
                     as};
     }
-    const Text t = text(node, where);
+    Text t = text(node, where);
     if (t.elem == as) return t;
     if (as == Elem::Bool)
         return {tight(node, t.elem, where, kEqual + 1) + " != " + (t.elem == Elem::Int ? "0" : "0.0f"), kEqual, as};
@@ -400,10 +400,10 @@ Expressions::Text Expressions::as_written(const std::string& name, const Node& n
     }
     if (op.real == nullptr) fail("no_rule", "`f32." + name + "` is no arithmetic", node.span);
     if (op.ulp == 0) {
-        for (auto& t : x) t = "(" + t + ")";
+        for (auto& t : x) t.insert(0, "(").append(")");
         return {fill(op.cuda_f32, x), kAtom, out};
     }
-    for (auto& t : x) t = "((double)" + t + ")";
+    for (auto& t : x) t.insert(0, "((double)").append(")");
     return {"(float)(" + fill(op.cuda_f64, x) + ")", kUnary, out};
 }
 

@@ -149,7 +149,7 @@ Type Expressions::binary_type(const Node& node) const {
 Type Expressions::index_type(const Node& node) const {
     const Node& object = *node.items[0];
     if (object.kind == Kind::Attribute && object.text == "shape") return scalar(Elem::Int, true);
-    const Type t = type(object);
+    Type t = type(object);
     const auto at = parts(node.items[1]);
     switch (t.form) {
     case Form::Unknown: return t;
@@ -204,7 +204,7 @@ Type Expressions::call_type(const Node& node) const {
             for (std::size_t k = 1; k + 1 < node.items.size(); ++k) t = meet(t, arg(k), node.span);
             return with(t, op->bool_out ? Elem::Bool : Elem::Real, op->bool_out);
         }
-        const Type t = type(*method.items[0]);
+        Type t = type(*method.items[0]);
         if (method.text != "amax" && method.text != "sum")
             fail("no_rule", "`." + method.text + "` is no method of a tile", node.span);
         if (!t.known()) return t;

@@ -16,7 +16,7 @@ namespace cubridge::ir::lower {
 struct Place {
     std::string storage;
     std::vector<std::optional<std::int64_t>> index;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Place&) const = default; // NOLINT(modernize-use-nullptr)
 };
 
 /// Whether two may be the same, or one a part of the other.
@@ -25,7 +25,7 @@ bool touch(const Place& a, const Place& b);
 /// A copy or a product in flight: all that it reads or writes on this side.
 struct Operation {
     std::vector<Place> places;
-    auto operator<=>(const Operation&) const = default;
+    auto operator<=>(const Operation&) const = default; // NOLINT(modernize-use-nullptr)
 };
 
 struct Path {
@@ -33,7 +33,7 @@ struct Path {
     std::vector<Operation> copies, stores, products; ///< the agent's queues, oldest first
     int taken = 0;                                   ///< entries of channels
     bool broken = false;                             ///< on its way out of the innermost loop
-    auto operator<=>(const Path&) const = default;
+    auto operator<=>(const Path&) const = default;   // NOLINT(modernize-use-nullptr)
 };
 
 using Paths = std::set<Path>;

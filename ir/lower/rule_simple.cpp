@@ -94,7 +94,7 @@ Region call_def(const Def& def, const Node& call, const std::vector<Binding>& re
         return "EACH(e, " + to + ") " + to + "[e] = " + from + "[e];";
     };
     const auto temporary = [&](const std::string& result, const Type& t) {
-        const std::string name = fresh(result, taken);
+        std::string name = fresh(result, taken);
         taken.push_back(name);
         before.push_back("    " + declaration(t, name) + ";");
         return name;
@@ -252,6 +252,7 @@ Region give_back(const Statement& s, const Analysis& analysis) {
     const Def* def = nullptr;
     for (const auto& [name, d] : f.scope->outer->defs)
         if (d.scope == f.scope) def = &d;
+    if (def == nullptr) fail("no_rule", "a return of no def", s.node->span);
     Expressions x(*f.scope);
     const NodePtr& value = s.node->items[0];
     Region out{"return", {}, {}};

@@ -112,7 +112,7 @@ std::pair<const Node*, const Node*> logistic_in(const Node& node) {
     if (node.kind == Kind::Binary && node.text == "/" && is_one(*node.items[0])) {
         const Node& sum = *node.items[1];
         if (sum.kind == Kind::Binary && sum.text == "+")
-            for (const std::size_t k : {0, 1})
+            for (const std::size_t k : {std::size_t{0}, std::size_t{1}})
                 if (is_one(*sum.items[1 - k]) && callee(*sum.items[k]) == "exp2")
                     return {sum.items[k]->items[1].get(), &node};
     }

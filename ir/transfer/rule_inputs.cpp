@@ -182,7 +182,7 @@ NodePtr stepped(const NodePtr& slice, const NodePtr& head, const NodePtr& step, 
     if (range->kind != syntax::Kind::Slice || !range->items[0] || !range->items[1] || range->items[2])
         refuse("rows of a residue class are moved by a range of them");
     auto each = std::make_shared<syntax::Node>(*range);
-    for (const std::size_t end : {0, 1}) {
+    for (const std::size_t end : {std::size_t{0}, std::size_t{1}}) {
         each->items[end] = binary("*", range->items[end], step);
         if (first) each->items[end] = binary("+", each->items[end], first);
     }

@@ -6,8 +6,6 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-using cuir::Statement;
-using ir::is_const;
 using syntax::Kind;
 
 void empty_rows(Work& w) {

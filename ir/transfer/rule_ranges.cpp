@@ -77,7 +77,7 @@ private:
         return text(call("clamp", {local_.writer.write(e), small(0), keys_}));
     }
     std::string let(const char* stem, const std::string& value) {
-        const std::string n = w_.launch.fresh(stem);
+        std::string n = w_.launch.fresh(stem);
         let_as(n, value);
         return n;
     }
@@ -126,7 +126,9 @@ private:
         const bool columns = t.axis == axis::j;
         const std::string size = columns ? "BN" : "BM";
         Map map(l, "bound_tiles");
-        const auto of_class = [](NodePtr all, const NodePtr& step) { return step ? call("cdiv", {all, step}) : all; };
+        const auto of_class = [](const NodePtr& all, const NodePtr& step) {
+            return step ? call("cdiv", {all, step}) : all;
+        };
         NodePtr rows = of_class(name("Sq"), w_.row_step);
         const NodePtr queries = rows;
         if (columns) rows = of_class(map.writer.write(w_.most_keys), w_.key_step);

@@ -13,7 +13,7 @@ using cuir::Statement;
 /// The Variant over class rows and class keys, and for classes of rows, over class heads: h is T times the head and c.
 class Reindexed {
 public:
-    Reindexed(Launch& l, const Congruence& c) : l_(l), pool_(l.pool), map_(kMaxIndex, nullptr) {
+    Reindexed(Launch& l, const Congruence& c) : pool_(l.pool), map_(kMaxIndex, nullptr) {
         const Expr h = pool_.index(axis::h), step = pool_.integer(c.step);
         std::vector<Expr> heads(kMaxIndex, nullptr);
         if (c.slope != 0) {
@@ -42,7 +42,6 @@ public:
     }
 
 private:
-    Launch& l_;
     ExprPool& pool_;
     std::vector<Expr> map_;
 };

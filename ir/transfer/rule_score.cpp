@@ -71,6 +71,7 @@ public:
             const auto positive = [&](std::int64_t constant, Terms terms, bool turned) { // times its common divisor
                 std::int64_t all = constant;
                 for (const auto& [c, t] : terms) all = std::gcd(all, c);
+                all = std::max<std::int64_t>(all, 1); // of nothing but zeros
                 const std::int64_t by = turned ? -all : all;
                 for (auto& [c, t] : terms) c /= by;
                 return std::pair{static_cast<double>(by), as_real(pool_.isum(constant / by, std::move(terms)))};

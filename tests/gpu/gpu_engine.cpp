@@ -224,7 +224,7 @@ std::string moved(Bench& b) {
     auto args = b.args;
     std::vector<std::shared_ptr<Buffer>> elsewhere;
     std::vector<std::vector<std::byte>> kept;
-    for (const std::size_t n : {1, 2}) {
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}}) {
         std::vector<std::byte> from(bytes), to(bytes);
         CHECK_DONE(b.buffers[n]->download(from.data(), bytes, b.stream->handle()));
         CHECK_DONE(b.stream->synchronise());
@@ -246,7 +246,8 @@ std::string moved(Bench& b) {
     if (auto wrong = b.poison(); !wrong.empty()) return wrong;
     if (const auto v = b.kernel->launch(args, b.stream->handle()); !v) return v.message;
     if (auto wrong = b.compare(); !wrong.empty()) return wrong;
-    for (const std::size_t n : {1, 2}) CHECK_DONE(b.buffers[n]->upload(kept[n - 1].data(), bytes, b.stream->handle()));
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}})
+        CHECK_DONE(b.buffers[n]->upload(kept[n - 1].data(), bytes, b.stream->handle()));
     return launches(b);
 }
 
@@ -271,7 +272,7 @@ std::string captured(Bench& b) {
     CHECK_DONE(b.stream->begin_capture(CU_STREAM_CAPTURE_MODE_GLOBAL));
     const auto launched = b.kernel->launch(b.args, b.stream->handle());
     const ServedKernel* other = nullptr;
-    const auto served = b.serve(b.query(16), other);
+    auto served = b.serve(b.query(16), other);
     const auto graph = b.stream->end_capture();
     CHECK_DONE(graph);
     if (!launched) return launched.message;

@@ -112,7 +112,7 @@ public:
         std::memcpy(result.cubin.data(), &header, sizeof header);
         const std::string mark = "(const __grid_constant__ cb_args "; // what all entries take
         for (auto at = job.source.find(mark); at != job.source.npos; at = job.source.find(mark, at + 1)) {
-            const auto from = job.source.find_last_of(" ", at) + 1;
+            const auto from = job.source.find_last_of(' ', at) + 1;
             CompiledEntry entry;
             entry.name = job.source.substr(from, at - from);
             entry.registers = 40;

@@ -23,7 +23,7 @@ struct Digest {
     static std::optional<Digest> from_hex(std::string_view text);
 
     friend bool operator==(const Digest&, const Digest&) = default;
-    friend std::strong_ordering operator<=>(const Digest&, const Digest&) = default;
+    friend std::strong_ordering operator<=>(const Digest&, const Digest&) = default; // NOLINT(modernize-use-nullptr)
 };
 
 /// Of the bytes alone, without a length. Throws only std::bad_alloc.

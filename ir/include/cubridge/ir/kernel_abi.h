@@ -39,7 +39,8 @@ inline constexpr unsigned kZeroPadding = 1, kProgrammatic = 2; ///< bits of flag
 static_assert(sizeof(cb_args) <= 4096, "a kernel's parameters");
 static_assert(sizeof(cb_operand) == 96 && offsetof(cb_args, operand) == 208, "docs/kernel-abi.md");
 static_assert(offsetof(cb_args, requests) == 2512 && offsetof(cb_args, map_rows) == 2616, "docs/kernel-abi.md");
-static_assert(sizeof(cb_map) == 128 && alignof(cb_map) == 128, "a CUtensorMap");
+static_assert(sizeof(cb_map) == 128, "a CUtensorMap");
+static_assert(alignof(cb_map) == 128, "of a CUtensorMap too");
 static_assert(offsetof(cb_args, map) == 2688 && sizeof(cb_args) == 3456, "docs/kernel-abi.md");
 
 /// The definition as CUDA text, one member group a line. Needs nothing before it.

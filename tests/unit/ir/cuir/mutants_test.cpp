@@ -101,7 +101,7 @@ private:
 
     void head(const Statement& s, const Path& path, std::size_t k) {
         for (std::size_t i = 0; i < s.node->items.size(); ++i)
-            off_by_one(s.node->items[i], [&](NodePtr x) {
+            off_by_one(s.node->items[i], [&](const NodePtr& x) {
                 auto node = std::make_shared<Node>(*s.node);
                 node->items[i] = x;
                 auto changed = s;

@@ -99,8 +99,9 @@ public:
         out.close();
         const char* compiler = std::getenv("CXX") != nullptr ? std::getenv("CXX") : "c++";
         const std::string source = (folder_ / "kernels.cpp").string(), binary = (folder_ / "kernels.so").string();
-        const std::string command = std::string(compiler) + " -std=c++17 -w -Wno-psabi -ffp-contract=off -fPIC -shared -pthread " +
-                                    flags + " '" + source + "' -o '" + binary + "'";
+        const std::string command = std::string(compiler) +
+                                    " -std=c++17 -w -Wno-psabi -ffp-contract=off -fPIC -shared -pthread " + flags +
+                                    " '" + source + "' -o '" + binary + "'";
         if (std::system(command.c_str()) != 0) return false;
         library_ = dlopen(binary.c_str(), RTLD_NOW | RTLD_LOCAL);
         return library_ != nullptr;

@@ -267,7 +267,7 @@ TEST_F(Launch, StridesThatNoMapHasEnqueueNothing) {
 /// A stride along one element is never used, and frameworks put anything there.
 TEST_F(Launch, AxesOfOneElementAndEmptyTensors) {
     const auto k = kernel(plan_with_maps());
-    const auto expect = [&](std::vector<unsigned long long> numbers, int rows, int heads) {
+    const auto expect = [&](const std::vector<unsigned long long>& numbers, int rows, int heads) {
         const auto v = k->launch(args, nullptr);
         ASSERT_TRUE(v) << v.message;
         EXPECT_EQ(words(block().map[1]), numbers);
