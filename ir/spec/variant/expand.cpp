@@ -45,10 +45,12 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {
     const auto sum = [&](Expr w) { return over_keys(v, p, ReduceOp::Sum, pool.select(keep, w, zero)); };
     const auto weighted = [&](Expr w) { return pool.mul(narrow(v, by, gain ? pool.mul(w, gain) : w), value); };
     // A kernel may round its weights relative to any reference, and few know the largest score when they do. Relative
-    // to that one the largest weight is 1 and loses nothing: a measure that peaked rows can't be held to.
+    // to that one the largest weight is 1 and loses nothing, which peaked rows can't be held to: here it loses as much
+    // as a number can, half a step at the lower end of its power of two.
     const auto softmax = [&](Expr w) {
         if (!by) return weighted(w);
-        return pool.mul(pool.real(0.75), weighted(pool.mul(pool.real(1 / 0.75), w)));
+        const double largest = 1 + std::ldexp(1.001, *by == Op::RoundF16 ? -11 : -8);
+        return pool.mul(pool.real(1 / largest), weighted(pool.mul(pool.real(largest), w)));
     };
     if (p.weights.kind != Weights::Kind::Softmax) {
         const Expr w = with_dot(v, p, p.weights.value, by);

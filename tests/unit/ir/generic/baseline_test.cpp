@@ -83,9 +83,10 @@ double largest_difference(const Specification& spec, const std::vector<Argument>
 const auto same = [](double x) { return x; };
 const auto one = [](std::int64_t) { return 1.0; };
 
-/// Rounded relative to a reference at which the largest weight is no power of two.
+/// Rounded relative to a reference at which the largest weight loses most.
 double weight(double w) {
-    return narrow(w * (1 / 0.75)) * 0.75;
+    const double largest = 1 + std::ldexp(1.001, -8);
+    return narrow(w * largest) * (1 / largest);
 }
 
 TEST(Baseline, WeightsAreRoundedAndTheirSumIsNot) {
