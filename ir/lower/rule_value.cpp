@@ -13,13 +13,29 @@ std::string fresh(std::string name, const std::vector<std::string>& taken) {
     return name;
 }
 
+namespace {
+
+/// The type of row or column numbers that a role assigns more than once. Empty: another form.
+std::string positions_of(Form form) {
+    return form == Form::Rows ? "Rows" : form == Form::Cols ? "Cols" : "";
+}
+
+Type type_of(const std::string& name, const Expressions& x) {
+    Node n;
+    n.kind = Kind::Name;
+    n.text = name;
+    return x.type(n);
+}
+
+} // namespace
+
 void print_declarations(Lines& out, const std::vector<Binding>& bindings) {
     std::string line;
     for (const auto& b : bindings) {
         if (!b.declares) continue;
         std::string text = declaration(b.type, b.name);
-        if (b.type.form == Form::Rows || b.type.form == Form::Cols) // of no item so far
-            text = (b.type.form == Form::Rows ? "Rows " : "Cols ") + b.name + "(0)";
+        if (const std::string positions = positions_of(b.type.form); !positions.empty()) // of no item so far
+            text = positions + " " + b.name + "(0)";
         line += (line.empty() ? "" : " ") + text + ";";
     }
     if (!line.empty()) out.push_back(line);
@@ -46,10 +62,7 @@ std::string read_columns(const Node& value, const Expressions& x) {
     std::string columns;
     bool reads = false;
     for (const auto& name : names_in(value)) {
-        Node n;
-        n.kind = Kind::Name;
-        n.text = name;
-        const Form form = x.type(n).form;
+        const Form form = type_of(name, x).form;
         if (form == Form::Cols && !columns.empty()) return "";
         if (form == Form::Cols) columns = name;
         if (form == Form::Operand || form == Form::Work) reads = true;
@@ -62,8 +75,7 @@ void each(Lines& out, Expressions& x, const Type& type, const std::string& name,
           const std::string& indent) {
     if (type.form == Form::Column)
         if (const std::string columns = read_columns(value, x); !columns.empty()) {
-            auto taken = names_in(value);
-            const std::string v = fresh(variable_of(type.form), taken);
+            const std::string v = fresh(variable_of(type.form), names_in(value));
             out.push_back(indent + "columns_of<" + type.columns + ">(" + name + ", " + columns + ", [&](const auto& " +
                           columns + ", int " + v + ") { return " + x.print(value, type.elem, {type.form, v}) + "; });");
             return;
@@ -124,12 +136,8 @@ std::pair<const Node*, const Node*> logistic_in(const Node& node) {
 
 /// A tile's name in an expression: its elements are what a loop counts.
 std::string tile_in(const Node& node, const Expressions& x) {
-    for (const auto& name : names_in(node)) {
-        Node n;
-        n.kind = Kind::Name;
-        n.text = name;
-        if (const Type t = x.type(n); t.form == Form::Tile) return name;
-    }
+    for (const auto& name : names_in(node))
+        if (type_of(name, x).form == Form::Tile) return name;
     return "";
 }
 
@@ -171,8 +179,8 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
         out.push_back((target.constant ? "const " : "") + left + " = " + x.print(value, t.elem) + ";");
         return;
     }
-    if (t.form == Form::Rows || t.form == Form::Cols) {
-        const std::string kind = t.form == Form::Rows ? "Rows" : "Cols", from = x.print(*value.items[1], Elem::Int);
+    if (const std::string kind = positions_of(t.form); !kind.empty()) {
+        const std::string from = x.print(*value.items[1], Elem::Int);
         if (target.constant)
             out.push_back(declaration(t, target.name) + "(" + from + ");");
         else // of one item after another: declared in front

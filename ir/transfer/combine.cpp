@@ -69,10 +69,7 @@ void combine(Launch& l, const std::vector<std::string>& outputs, const std::vect
         const std::string sum = most.empty() ? value : most + " + " + value;
         map.open("if d == 0:", [&] { map.add("Lse[b, h, i] = " + (log2 ? "(" + sum + ") * LOG2E" : sum)); });
     }
-    auto dv = std::make_shared<syntax::Node>();
-    dv->kind = syntax::Kind::Int;
-    dv->integer = l.head_dim_v;
-    set_constant(map.kernel(), "Dv", dv);
+    set_constant(map.kernel(), "Dv", integer(l.head_dim_v));
     set_constant(map.kernel(), "elem", name(short_name(l.target.request.o_dtype)));
     map.finish({"b", "h", "i", "d"}, {name("B"), heads, name("Sq"), name("Dv")}, params);
     l.applied("parts combined by a map kernel");

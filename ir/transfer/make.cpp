@@ -43,11 +43,13 @@ NodePtr real(double value) {
     return out;
 }
 
-NodePtr small(std::int64_t value) {
-    if (value < 0) return negative(small(-value));
+NodePtr integer(std::int64_t value) {
     auto out = node(Kind::Int);
     out->integer = value;
     return out;
+}
+NodePtr small(std::int64_t value) {
+    return value < 0 ? negative(small(-value)) : integer(value);
 }
 
 NodePtr negative(NodePtr x) {

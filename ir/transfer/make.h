@@ -10,8 +10,9 @@ using syntax::NodePtr;
 using Nodes = std::vector<NodePtr>;
 
 NodePtr name(std::string text);
-NodePtr real(double value);        ///< infinities are `inf` and `-inf`
-NodePtr small(std::int64_t value); ///< an integer that may stand anywhere: -1, 0, 1, 2
+NodePtr real(double value);          ///< infinities are `inf` and `-inf`
+NodePtr integer(std::int64_t value); ///< of a constant; not negative
+NodePtr small(std::int64_t value);   ///< an integer that may stand anywhere: -1, 0, 1, 2
 NodePtr negative(NodePtr x);
 NodePtr binary(const char* operation, NodePtr a, NodePtr b);
 NodePtr inverse(NodePtr x); ///< ~x

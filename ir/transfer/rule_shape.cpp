@@ -6,13 +6,6 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-NodePtr number(int value) {
-    auto node = std::make_shared<syntax::Node>();
-    node->kind = syntax::Kind::Int;
-    node->integer = value;
-    return node;
-}
-
 /// Constants by the larger head dim.
 struct Shape {
     int head_dim, shared; ///< at most; KB of shared memory
@@ -51,7 +44,7 @@ void registers(Work& w, int of_warpgroups, int others) {
             auto call = std::make_shared<syntax::Node>(*node->items[0]);
             const bool computes = keyword(call, "warpgroups") != nullptr;
             for (auto& k : call->keywords)
-                if (k.name == "registers") k.value = number(computes ? of_warpgroups : others);
+                if (k.name == "registers") k.value = integer(computes ? of_warpgroups : others);
             node->items[0] = call;
             s->node = node;
         });
@@ -90,7 +83,7 @@ void shape(Work& w) {
         const NodePtr old = w.kernel.constant(n);
         if (!old) refuse("the expert has no constant " + n);
         if (old->kind == syntax::Kind::Int && old->integer == value) return false;
-        set_constant(w.kernel, n, number(value));
+        set_constant(w.kernel, n, integer(value));
         return true;
     };
     const bool own_d = !set("D", l.head_dim), own_dv = !set("Dv", l.head_dim_v);

@@ -99,12 +99,7 @@ void complete_head(const Launch& launch, cuir::Kernel& kernel, const Uses& uses)
         if (!kernel.param(name)) kernel.head.insert(kernel.head.end() - 1, param(name, type));
     };
     for (const int x : uses.operands) add("x" + std::to_string(x), operand_type(launch, x));
-    for (const auto& [value, name] : uses.constants) {
-        auto node = std::make_shared<syntax::Node>();
-        node->kind = syntax::Kind::Int;
-        node->integer = value;
-        set_constant(kernel, name, node);
-    }
+    for (const auto& [value, name] : uses.constants) set_constant(kernel, name, integer(value));
 }
 
 cuir::Kernel make_map(const std::string& name) {
