@@ -31,8 +31,16 @@ shard() { # <shard> [options]
     name=$(gpu)
     folder=$results/$(slug "${name:-gpu}")
     if [ -n "${OUT:-}" ]; then out=$OUT/$1.json; else out=$(mktemp -d)/$1.json; fi
-    local status=0
-    PYTHONUNBUFFERED=1 python3 "$code/measure.py" "$@" --commit "$(commit)" --out "$out" --latest "$folder/latest.json" || status=$?
+    local status=0 lost='' rest seconds
+    set -- "$@" --commit "$(commit)" --out "$out" --latest "$folder/latest.json"
+    PYTHONUNBUFFERED=1 python3 "$code/measure.py" "$@" || status=$?
+    while [ "$status" = 75 ]; do # a case lost the GPU: the others go on in a new process
+        status=0 lost=1
+        read -r rest seconds <"$out.rest" && rm -f "$out.rest"
+        [ "$rest" != - ] || break
+        PYTHONUNBUFFERED=1 python3 "$code/measure.py" "$@" --numbers "$rest" --seconds "$seconds" || status=$?
+    done
+    [ -z "$lost" ] || [ "$status" != 0 ] || status=1
     if [ -z "${OUT:-}" ] && [ -s "$out" ]; then python3 "$code/report.py" merge "$results" "$out"; fi
     return "$status"
 }

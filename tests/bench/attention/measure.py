@@ -1,12 +1,14 @@
 """Runs one shard on the GPU that is here: `measure.py SHARD --specs DIR --library PATH`; run.sh is the way in.
 
 SPDX-License-Identifier: Apache-2.0"""
-import argparse, json, math, os, statistics, sys, tempfile, time
+import argparse, math, os, statistics, sys, tempfile, threading, time
 import cases, results
 from variants import VARIANTS
 
 BEGIN = time.monotonic()
 HERE = os.path.dirname(os.path.abspath(__file__))
+LOST = 75                                      # exit status: the GPU is lost to this process, the rest is in OUT.rest (run.sh goes on)
+HANGS = 75                                     # seconds beyond its blocks after which a case has hung
 
 
 def arguments(argv):
@@ -22,14 +24,18 @@ def arguments(argv):
     a.add_argument("--only", help="cases whose name has one of these words: a,b")
     a.add_argument("--impls", help="no implementations but these: cubridge,cudnn")
     a.add_argument("--extra", default="", help="peers whose wheels were brought, for full and causal: fa3,flashinfer")
+    a.add_argument("--ahead", type=int, default=min(8, (os.cpu_count() or 2) // 2), help="processes that compile FlexAttention's kernels beforehand")
+    a.add_argument("--numbers", help="cases by their places in the shard: 3,4")
     a.add_argument("--plan", action="store_true", help="print the plan and end")
     a.add_argument("--commit", default="unknown")
     return a.parse_args(argv)
 
 
 def chosen(args):
-    out = []
-    for case in cases.SHARDS[args.shard]:
+    out, numbers = [], args.numbers.split(",") if args.numbers else None
+    for number, case in enumerate(cases.SHARDS[args.shard]):
+        if numbers is not None and str(number) not in numbers:
+            continue
         if args.only and not any(word in case.name() for word in args.only.split(",")):
             continue
         impls = ["cubridge"] + [p for p in case.peers if p != "prototype" or args.prototype]
@@ -61,6 +67,17 @@ def ask_kernel(library, case, specs, device="cuda", arch=""):
                           0 if device == "cuda" else -1, arch, variant.constants, variant.operands(case.S, case.B, case.Hq, "cpu"))
 
 
+def inputs(case, count):
+    import peers, torch
+    torch.manual_seed(1)
+    make = lambda heads, dim: torch.randn(case.B, case.S, heads, dim, device="cuda", dtype=peers.DTYPES[case.dtype]).transpose(1, 2)
+    return [(make(case.Hq, case.D), make(case.Hk, case.D), make(case.Hk, case.Dv)) for _ in range(count)]
+
+
+class Lost(Exception):
+    """This process can't use the GPU any more."""
+
+
 def ours(kernel, case, operands, sets, dtype):
     import torch
     from peers import Prepared
@@ -74,9 +91,9 @@ def ours(kernel, case, operands, sets, dtype):
 
 
 class Run:
-    def __init__(self, args, plan):
+    def __init__(self, args, plan, ahead):
         import torch
-        self.torch, self.args, self.plan = torch, args, plan
+        self.torch, self.args, self.plan, self.ahead = torch, args, plan, ahead
         gpu = torch.cuda.get_device_name()
         self.latest = results.load(args.latest, gpu) if args.latest else results.empty(gpu)
         self.record = results.load(args.out, gpu)
@@ -85,7 +102,8 @@ class Run:
         from timing import Gauge
         self.gauge, self.store = Gauge(), tempfile.TemporaryDirectory()
         self.library = Library(args.library, self.store.name, workers=max(2, min(8, (os.cpu_count() or 2) // 2)))
-        self.prototype = self.mosaic = self.mosaic_says = None
+        self.prototype = self.mosaic = self.mosaic_says = self.now = None
+        self.rest = list(plan)
 
     def left(self):
         return self.args.seconds - (time.monotonic() - BEGIN)
@@ -99,8 +117,13 @@ class Run:
         self.record["left_out"].append(dict(case.fields(), impl=impl, why=why))
 
     def adapt(self):
-        """All kernels at once: the library makes some at a time."""
-        asked = {}
+        """All kernels at once: the library makes some at a time, while FlexAttention's and JAX's are compiled by other processes."""
+        import peers
+        asked, jax = {}, [case for case, impls in self.plan if "mosaic" in impls]
+        try:
+            self.mosaic = peers.Mosaic(jax, cases.AHEAD) if jax else None
+        except Exception as error:
+            self.mosaic_says = str(error)
         for case, impls in self.plan:
             if "cubridge" in impls:
                 key = cases.kernel_key(case)
@@ -117,6 +140,15 @@ class Run:
                 asked[key] = error
         self.say(f"{len(asked)} kernels")
         self.kernels = asked
+        done = self.ahead.wait(60)
+        if self.ahead.processes:
+            self.say(f"FlexAttention's kernels: {done} of {len(self.ahead.processes)} processes ended well")
+        if self.mosaic:
+            try:
+                answer = self.mosaic.hello()
+                self.say(f"JAX: {answer['made']} of {answer['of']} kernels made ahead")
+            except peers.Unsupported as error:
+                self.mosaic_says = str(error)
 
     def ceilings(self):
         from timing import block
@@ -150,10 +182,9 @@ class Run:
         if self.mosaic_says:
             raise peers.Unsupported(self.mosaic_says)
         try:
-            self.mosaic = self.mosaic or peers.Mosaic()
             answer = self.mosaic.prepare(case)
         except peers.Unsupported as error:
-            if self.mosaic is None or self.mosaic.process.poll() is not None:
+            if self.mosaic.process.poll() is not None:
                 self.mosaic_says = str(error)
             raise
         return peers.Prepared(None, None, dict(source=self.mosaic.note["source"], **answer))
@@ -170,49 +201,73 @@ class Run:
     def error(self, case, variant, operands, sets, prepared, n):
         from variants import error_of
         if prepared.launches is None:
-            return prepared.note.pop("error", None)
+            return self.mosaic.check(case, n)
         prepared.launches[n]()
         error = error_of(variant, operands, *sets[n], prepared.output(n))
         return error if math.isfinite(error) else 1e30  # a number that JSON has
 
+    def check_gpu(self):
+        """After a failure: whether this process can go on."""
+        try:
+            self.torch.cuda.synchronize()
+            self.torch.ones(1, device="cuda").item()
+        except Exception as error:
+            raise Lost(f"the GPU is lost: {str(error).strip()[:200]}")
+
+    def attempt(self, case, impl, function):
+        """None where it failed; then the others go on without it."""
+        try:
+            return function()
+        except Exception as error:
+            why = f"{type(error).__name__}: {str(error).strip()[:300]}"
+            self.leave_out(case, impl, why)
+            try:
+                self.check_gpu()
+            except Lost as lost:
+                raise Lost(f"{impl}: {why}; {lost}")
+        return None
+
     def case(self, case, impls, seconds):
         """Every peer's block lies between two of ours."""
         from variants import count_pairs
-        import peers, timing
+        import timing
         self.record["left_out"] = [r for r in self.record["left_out"] if results.case_key(r) != case.key()]
-        torch, variant = self.torch, VARIANTS[case.variant]
-        torch.manual_seed(1)
-        make = lambda heads, dim: torch.randn(case.B, case.S, heads, dim, device="cuda", dtype=peers.DTYPES[case.dtype]).transpose(1, 2)
-        sets = [(make(case.Hq, case.D), make(case.Hk, case.D), make(case.Hk, case.Dv)) for _ in range(cases.SETS)]
+        variant, sets = VARIANTS[case.variant], inputs(case, cases.SETS)
         operands = variant.operands(case.S, case.B, case.Hq, "cuda")
         pairs = count_pairs(variant, operands, case.S, case.B, "cuda")
         flop = 2 * (case.D + case.Dv) * case.Hq * pairs
         ready, errors = {}, {}
+
+
+        def prepare(impl):
+            prepared = self.prepare(impl, case, variant, operands, sets)
+            return prepared, self.error(case, variant, operands, sets, prepared, 0)
+
         for impl in impls:
-            try:
-                ready[impl] = self.prepare(impl, case, variant, operands, sets)
-                errors[impl] = self.error(case, variant, operands, sets, ready[impl], 0)
-            except Exception as error:
-                ready.pop(impl, None)
-                self.leave_out(case, impl, f"{type(error).__name__}: {str(error).strip()[:300]}")
-        blocks, beside = {impl: [] for impl in ready}, {}
+            if done := self.attempt(case, impl, lambda: prepare(impl)):
+                ready[impl], errors[impl] = done
+        blocks, before = {impl: [] for impl in ready}, {}
         others = [impl for impl in ready if impl != "cubridge"]
-        order = others if "cubridge" not in ready else ["cubridge"] + [x for peer in others for x in (peer, "cubridge")]
-        for impl in order:
+        order = others if "cubridge" not in ready else ["cubridge"] + [x for peer in others or [None] for x in (peer, "cubridge")]
+        for impl in (i for i in order if i):
             if impl not in ready:
                 continue
-            try:
-                blocks[impl].append(self.time(impl, ready[impl], seconds))
-            except peers.Unsupported as error:  # only the JAX process ends on its own
-                self.leave_out(case, impl, str(error))
-                blocks.pop(impl), ready.pop(impl), others.remove(impl)
-        for n, peer in enumerate(others):
-            both = blocks.get("cubridge", [])[n:n + 2]
-            beside[peer] = statistics.mean(b.median for b in both) if both else None
+            before[impl] = len(blocks.get("cubridge", ()))
+            if one := self.attempt(case, impl, lambda: self.time(impl, ready[impl], seconds)):
+                blocks[impl].append(one)
+            else:
+                blocks.pop(impl), ready.pop(impl)
+        for impl in list(ready):
+            after = self.attempt(case, impl, lambda: self.error(case, variant, operands, sets, ready[impl], len(sets) - 1))
+            if after is None:
+                ready.pop(impl)
+            else:
+                errors[impl] = max(errors[impl], after)
+        beside = {}
+        for peer in (impl for impl in ready if impl != "cubridge" and "cubridge" in ready):
+            beside[peer] = statistics.mean(b.median for b in blocks["cubridge"][before[peer] - 1:before[peer] + 1])
         rows = []
         for impl, p in ready.items():
-            if p.launches is not None:
-                errors[impl] = max(errors[impl], self.error(case, variant, operands, sets, p, len(sets) - 1))
             times = [t for b in blocks[impl] for t in b.times]
             us = statistics.median(times)
             row = dict(commit=self.args.commit, source=p.note.pop("source"), **case.fields(), impl=impl, us=round(us, 2),
@@ -235,6 +290,7 @@ class Run:
         results.save(self.args.out, self.record)
 
     def close(self):
+        self.ahead.wait(0)
         if self.mosaic:
             self.mosaic.close()
         try:
@@ -243,6 +299,28 @@ class Run:
         except RuntimeError as error:  # the GPU is lost; the rows are saved
             self.say(f"closing: {error}")
         self.store.cleanup()
+
+    def lost(self, why):
+        """The rows are saved, what is left is written down, and this process ends."""
+        case, _ = self.rest.pop(0)
+        self.leave_out(case, "case", why)
+        self.save()
+        shard = cases.SHARDS[self.args.shard]
+        with open(self.args.out + ".rest", "w") as f:
+            f.write(f"{','.join(str(shard.index(c)) for c, _ in self.rest) or '-'} {max(1, int(self.left()))}\n")
+        sys.stdout.flush(), sys.stderr.flush()
+        if self.mosaic:
+            self.mosaic.process.kill()
+        self.store.cleanup()
+        os._exit(LOST)
+
+    def watch(self):
+        """A kernel that never ends is ended with its process."""
+        while True:
+            time.sleep(1)
+            now = self.now
+            if now is not None and time.monotonic() > now:
+                self.lost(f"nothing came back for {HANGS} s beyond its blocks")
 
     def all(self):
         self.adapt()
@@ -257,20 +335,22 @@ class Run:
             todo = [(c, i) for c, i in todo if not results.complete(
                 both, c, i, sources.get(cases.kernel_key(c)))]
             self.say(f"{len(self.plan) - len(todo)} cases are there already")
+        threading.Thread(target=self.watch, daemon=True).start()
         while todo:
             case, impls = todo[0]
             seconds = cases.block_seconds(self.left(), todo)
             if self.left() < cases.fixed_seconds(case, impls) + cases.blocks_of(impls) * cases.LEAST_BLOCK:
                 self.say(f"out of time: {len(todo)} cases are left for --resume, from {case.name()}")
                 return False
-            todo.pop(0)
+            self.rest = list(todo)
+            self.now = time.monotonic() + HANGS + cases.blocks_of(impls) * seconds
             try:
-                self.case(case, impls, seconds)
-            except Exception as error:
-                if "out of memory" not in str(error) and "CUDA" in str(error):
-                    self.leave_out(case, "case", f"{type(error).__name__}: {str(error)[:300]}")
-                    raise  # the process has lost the GPU
-                self.leave_out(case, "case", f"{type(error).__name__}: {str(error)[:300]}")
+                self.attempt(case, "case", lambda: self.case(case, impls, seconds))
+            except Lost as error:
+                self.now = None
+                self.lost(str(error))
+            self.now = None
+            todo.pop(0)
             self.save()
             self.torch.cuda.empty_cache()
         return True
@@ -283,8 +363,11 @@ def main(argv=None):
     print("\n".join(lines), flush=True)
     if args.plan:
         return 0
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # so that asking does not touch the GPU before a fork
     try:
         import torch
+        from ahead import Ahead
+        ahead = Ahead([c for c, impls in plan if "flex" in impls], 0 if args.shard == "first-call" or args.resume else args.ahead)
         if not torch.cuda.is_available():
             raise ImportError("PyTorch sees no GPU")
     except ImportError as error:
@@ -293,7 +376,7 @@ def main(argv=None):
     if args.shard == "first-call":
         import first_call
         return first_call.main(args, plan)
-    run = Run(args, plan)
+    run = Run(args, plan, ahead)
     try:
         done = run.all()
     finally:

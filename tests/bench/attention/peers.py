@@ -93,9 +93,11 @@ def flex_parts(variant, operands, S, B, device):
 
 
 def flex(case, variant, operands, sets):
-    """FlexAttention, compiled for these very shapes; its inputs contiguous as [B, H, S, D]."""
+    """FlexAttention, compiled for these very shapes; its inputs contiguous as [B, H, S, D]. ahead.py may have compiled it: then
+    Inductor's and Triton's caches have the kernel."""
     from torch.nn.attention.flex_attention import flex_attention
     torch._dynamo.reset()
+    torch._inductor.config.compile_threads = 1  # one kernel at a time needs no pool of processes
     score, blocks, mask_ms = flex_parts(variant, operands, case.S, case.B, "cuda")
     compiled = torch.compile(flex_attention, dynamic=False)
     sets = [tuple(t.contiguous() for t in s) for s in sets]
@@ -104,13 +106,11 @@ def flex(case, variant, operands, sets):
     def run(q, k, v):
         return compiled(q, k, v, score_mod=score, block_mask=blocks, enable_gqa=grouped)
 
-    begin = time.perf_counter()
     run(*sets[0])
     torch.cuda.synchronize()
-    first = (time.perf_counter() - begin) * 1e3
     import triton
     return Prepared(*returning(run, sets), dict(source=f"torch {torch.__version__} triton {triton.__version__}",
-                                                first_call_ms=round(first, 1), block_mask_ms=round(mask_ms, 1)))
+                                                block_mask_ms=round(mask_ms, 1)))
 
 
 def load_text(path):
@@ -186,27 +186,35 @@ class Prototype:
 
 
 class Mosaic:
-    """JAX's attention in a process of its own; mosaic.py is the other end of the pipe."""
+    """JAX's attention in a process of its own; mosaic.py is the other end of the pipe. It starts, and compiles what there is
+    time for, while others do the like; hello() waits for that."""
 
-    def __init__(self, out=None):
+    def __init__(self, cases=(), seconds=0.0, out=None):
         read, self.write = os.pipe()
         self.read, write = os.pipe()
         environment = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false")
         self.process = subprocess.Popen([sys.executable, os.path.join(HERE, "mosaic.py"), str(read), str(write)],
                                         pass_fds=(read, write), env=environment, stdout=subprocess.DEVNULL, stderr=out)
         os.close(read), os.close(write)
-        self.pending = b""
-        try:
-            self.note = self.ask(op="hello")
-        except Unsupported:
-            self.close()
-            raise
+        self.pending, self.seconds = b"", seconds
+        self.send(op="hello")
+        self.send(op="ahead", cases=[c.fields() for c in cases], seconds=seconds)
 
-    def ask(self, patience=90, **command):
+    def hello(self):
+        self.note = self.receive(60)
+        return self.receive(60 + self.seconds)
+
+    def ask(self, patience=60, **command):
+        self.send(**command)
+        return self.receive(patience)
+
+    def send(self, **command):
         try:
             os.write(self.write, json.dumps(command).encode() + b"\n")
         except OSError:
             raise Unsupported("the JAX process has ended")
+
+    def receive(self, patience):
         end = time.monotonic() + patience
         while b"\n" not in self.pending:
             ready, _, _ = select.select([self.read], [], [], max(0.0, end - time.monotonic()))
@@ -226,6 +234,9 @@ class Mosaic:
 
     def block(self, seconds):
         return self.ask(op="block", seconds=seconds)
+
+    def check(self, case, n):
+        return self.ask(op="check", case=case.fields(), n=n)["error"]
 
     def close(self):
         self.process.kill()

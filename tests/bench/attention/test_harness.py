@@ -95,7 +95,7 @@ class Harness(unittest.TestCase):
     def run_shard(self, *options, seconds=60, shard="test"):
         text = io.StringIO()
         with contextlib.redirect_stdout(text), mock.patch.object(measure, "BEGIN", time.monotonic()):
-            status = measure.main([shard, "--out", self.out, "--specs", SPECS, "--seconds", str(seconds), "--commit", "c0ffee", *options])
+            status = measure.main([shard, "--out", self.out, "--specs", SPECS, "--seconds", str(seconds), "--commit", "c0ffee", "--ahead", "0", *options])
         return status, results.load(self.out), text.getvalue()
 
     def test_rows(self):
@@ -159,6 +159,48 @@ class Harness(unittest.TestCase):
             self.assertGreater(row["second_length_ms"], 0)
         ours, flex = record["rows"][:2]
         self.assertAlmostEqual(ours["of_flex"], ours["us"] / flex["us"], places=3)
+
+    def test_a_case_that_fails_while_timed_leaves_the_others(self):
+        from timing import Block
+        def time_(run, impl, prepared, seconds):
+            if impl == "flex":
+                raise RuntimeError("CUDA error: refused")
+            return Block([10.0] * 6, {}, 1.0)
+        with mock.patch.object(measure.Run, "time", time_):
+            status, record, _ = self.run_shard("--only", "window_sinks")
+        rows = {r["impl"]: r for r in record["rows"]}
+        self.assertEqual((status, set(rows)), (0, {"cubridge", "eager"}))
+        self.assertEqual((rows["eager"]["us_beside"], rows["eager"]["ratio"]), (10.0, 1.0))
+        self.assertIn("refused", record["left_out"][0]["why"])
+
+    def test_ours_alone_is_timed_twice(self):
+        _, record, _ = self.run_shard("--only", "window_sinks", "--impls", "cubridge")
+        self.assertGreaterEqual(record["rows"][0]["launches"], 12)
+        self.assertIn("drift", record["rows"][0])
+
+    def test_a_lost_gpu_leaves_the_rest_to_another_process(self):
+        ended = {}
+        def exit_(status):
+            ended["status"] = status
+            raise SystemExit(status)
+        def breaks(run, impl, *_):
+            if impl == "flex":
+                torch.cuda.synchronize = lambda: (_ for _ in ()).throw(RuntimeError("CUDA error: illegal address"))
+                raise RuntimeError("CUDA error: illegal address")
+            return prepare(run, impl, *_)
+        prepare = measure.Run.prepare
+        with mock.patch.object(os, "_exit", exit_), mock.patch.object(measure.Run, "prepare", breaks), self.assertRaises(SystemExit):
+            self.run_shard("--only", "prefix_of,window_sinks")
+        self.assertEqual(ended["status"], measure.LOST)
+        with open(self.out + ".rest") as f:
+            numbers, seconds = f.read().split()
+        self.assertEqual(numbers, "2")
+        self.assertGreater(int(seconds), 0)
+        self.assertIn("flex", next(r["why"] for r in results.load(self.out)["left_out"] if r["impl"] == "case"))
+        torch.cuda.synchronize = lambda: None
+        status, record, text = self.run_shard("--numbers", numbers)
+        self.assertEqual({r["variant"] for r in record["rows"]}, {"window_sinks"})
+        self.assertEqual(status, 1, text)  # what was lost is still said
 
     def test_out_of_time(self):
         with mock.patch.dict(cases.FIXED, case=1e6):

@@ -120,6 +120,63 @@ class Figures(unittest.TestCase):
         rows = [row(relu, "cubridge", 10), row(causal, "cubridge", 8)]
         self.assertAlmostEqual(self.figure(rows, "ReLU")[1], 0.8)
 
+    def test_every_figure_that_is_asked(self):
+        """Each figure from one or two cases of known time; the bounds are the issues'."""
+        def pair(suite, variant, peer, ratio, S=4096, **more):
+            c = cases.case(suite, variant, more.pop("dtype", "fp16"), S, **more)
+            return [row(c, "cubridge", 10), row(c, peer, 10 * ratio, ratio)]
+        def own(suite, variant, tflops, S=4096):
+            return [dict(row(cases.case(suite, variant, "fp16", S), "cubridge", 1), tflops=tflops)]
+        flex = pair("variants", "alibi", "flex", 1.6) + pair("variants", "softcap", "flex", 2.5)
+        causal, portable = own("variants", "causal", 500), own("portable", "causal", 300)
+        first = [dict(row(cases.case("first-call", "alibi", "bf16", 4096), "cubridge", 1), of_flex=0.5)]
+        expected = {
+            "against the prototype": (pair("base", "full", "prototype", 0.97, dtype="bf16"), 0.97, 0.98),
+            "variants, against FlexAttention, geometric mean": (flex, 2.0, 1.55),
+            "variants, the worst": (flex, 1.6, 1.25),
+            "prefix-LM at 4096": (own("variants", "prefix_lm", 580), 580, 577),
+            "prefix-LM at 8192": (own("variants", "prefix_lm", 560, 8192), 560, 552),
+            "sigmoid": (causal + own("variants", "sigmoid", 450), 0.9, 0.9),
+            "ReLU": (causal + own("variants", "relu", 550), 1.1, 1.0),
+            "comb": (own("variants", "prefix_lm", 500) + own("variants", "comb", 300), 0.6, 0.75),
+            "dilated": (pair("structure", "dilated_causal", "flex", 5), 5, 3),
+            "window, sinks": (pair("structure", "window_sinks_strided", "flex", 4), 4, 4),
+            "head dim 64": (pair("dims", "full", "cudnn", 1.1, D=64, Dv=64) + pair("dims", "full", "cudnn", 0.5, D=192), 1.1, 1.0),
+            "head dim 256": (pair("dims", "full", "cudnn", 1.2, D=256, Dv=256, Hq=16, Hk=16), 1.2, 1.0),
+            "portable expert, against": (pair("portable", "full", "fa2", 0.9), 0.9, 0.95),
+            "portable expert, prefix_lm": (portable + own("portable", "prefix_lm", 270), 0.9, 0.85),
+            "portable expert, alibi": (portable + own("portable", "alibi", 240), 0.8, 0.85),
+            "portable expert, document": (portable + own("portable", "document", 270), 0.9, 0.85),
+            "portable expert, window_1024": (portable + own("portable", "window_1024", 240), 0.8, 0.80),
+            "first call": (first, 2.0, 1.67)}
+        every = report.figures([])
+        self.assertEqual(len(every), len(expected) + 3)  # the base's have a test of their own
+        self.assertTrue(all(figure is None and count == 0 and wanted > 0 for _, figure, _, count, wanted in every))
+        for start, (rows, figure, bound) in expected.items():
+            with self.subTest(start):
+                _, got, asked, count, wanted = self.figure(rows, start)
+                self.assertAlmostEqual(got, figure)
+                self.assertEqual(asked, bound)
+                self.assertGreaterEqual(wanted, count)
+        self.assertEqual([f[2] for f in every[:3]], [1.03, 1.00, 0.93])
+        self.assertEqual({f[0]: f[4] for f in every}["base, the worst case of these"], 60)
+
+    def test_a_peer_that_failed_once_is_still_the_best_single_one(self):
+        rows = []
+        for n, S in enumerate(cases.LENGTHS):
+            c = cases.case("base", "full", "bf16", S)
+            rows += [row(c, "cubridge", 10), row(c, "cudnn", 12, 1.2)] + ([row(c, "mosaic", 9, 0.9)] if n else [])
+        what, best, _, count, wanted = self.figure(rows, "base, against the best single")
+        self.assertIn("Mosaic", what)
+        self.assertAlmostEqual(best, 0.9)
+        self.assertEqual((count, wanted), (4, 60))
+
+    def test_what_is_missing_is_said(self):
+        text = report.tables(record(row(FULL, "cubridge", 10), row(FULL, "cudnn", 11, 1.1)), "h200")
+        self.assertIn("| base, the worst case of these | 1.10x | 0.93 | met | 1 of 60 |", text)
+        self.assertIn("| prefix-LM at 8192, TFLOP/s, the worst case | - | 552 | not run | 0 of 2 |", text)
+        self.assertIn("| against the prototype, the worst case | - | 0.98 | not run | 0 of", text)
+
     def test_tables_of_every_suite(self):
         rows = []
         for shard in cases.SHARDS.values():
@@ -131,7 +188,8 @@ class Figures(unittest.TestCase):
         text = report.tables(got, "h200")
         for suite in ("base", "variants", "structure", "dims", "first call"):
             self.assertIn(f"### {suite}", text)
-        self.assertIn("| first call, FlexAttention's over ours, the worst case | 2.50x | 1.67 | met | 1 |", text)
+        self.assertIn("| first call, FlexAttention's over ours, the worst case | 2.50x | 1.67 | met | 1 of 8 |", text)
+        self.assertNotIn("not run", text)
         self.assertIn("met", text)
         self.assertEqual(plots.there(got), ["variants", "lengths", "roofline"])
         header = next(line for line in text.splitlines() if line.startswith("| variant | type"))
