@@ -84,15 +84,22 @@ void without_storing_role(Work& w, const Spot& store) {
     Work::erase_all(w.role(), stages);
     w.erase_with(w.kernel.body, {staged});
     give_back_queries(w, free, buffer);
-    const auto with = [&](const NodePtr& call, const char* name) {
+    const auto with = [&](const NodePtr& call, const char* name, const NodePtr& number) {
         auto out = std::make_shared<syntax::Node>(*call);
-        if (name == nullptr) out->items.at(1) = count;
+        if (name == nullptr) out->items.at(1) = number;
         for (auto& k : out->keywords)
-            if (name != nullptr && k.name == name) k.value = count;
+            if (name != nullptr && k.name == name) k.value = number;
         return NodePtr(out);
     };
-    edit_made(w, free, [&](const NodePtr& call) { return with(call, nullptr); });
-    edit_made(w, channel, [&](const NodePtr& call) { return with(call, "takers"); });
+    edit_made(w, free, [&](const NodePtr& call) { return with(call, nullptr, count); });
+    NodePtr takers = count; // and the single warps that are left
+    for (Statement& s : w.kernel.body) {
+        const NodePtr role = s.kind == Statement::Kind::With ? s.node->items[0] : nullptr;
+        const NodePtr* warps = role && role->kind == Kind::Call ? keyword(role, "warps") : nullptr;
+        if (warps && last(s.body, [](const Statement& t) { return calls(t, "take"); }))
+            takers = binary("+", takers, *warps);
+    }
+    edit_made(w, channel, [&](const NodePtr& call) { return with(call, "takers", takers); });
 }
 
 } // namespace
