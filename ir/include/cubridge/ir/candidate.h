@@ -18,6 +18,7 @@ const std::string& candidate_version();
 struct Shape {
     std::int64_t batch = 4, rows = 4096, keys = 4096;
     int heads_kv = 0; ///< 0: as many as share 32 query heads
+    bool operator==(const Shape&) const = default;
 };
 
 /// One of the programs that rules can make of an expert for a variant.
