@@ -100,4 +100,14 @@ Result<std::vector<Configuration>> Candidate::configurations(const Specification
     }
 }
 
+Result<std::vector<std::string>> Candidate::in_turn(const Specification& specification, const Request& request) {
+    auto out = experts(specification, request);
+    if (!out) return out;
+    const auto all = configurations(specification, request);
+    if (!all) return out; // transfer says why, one by one
+    const auto& best = all->front().name;
+    if (best.find('/') != best.npos) out->insert(out->begin(), best);
+    return out;
+}
+
 } // namespace cubridge::ir

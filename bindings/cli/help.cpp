@@ -88,7 +88,9 @@ constexpr const char* kExplain =
     "\n"
     "Prints the canonical variant, the rules that change the expert's program, and the difference of the two programs, "
     "or why\n"
-    "the generic kernel serves.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP;
+    "the generic kernel serves. Lists the configurations that `adapt --tune` would measure, with what a model "
+    "says.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
+    "  --shape B:SQ[:SK]        requests, queries and keys that the model is asked about: 4:4096 by default\n";
 
 constexpr const char* kExec =
     "usage: cubridge exec PROGRAM.py --spec SPEC.py [--seeds N] [--json]\n"

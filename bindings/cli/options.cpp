@@ -224,7 +224,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));
     if (o.tune && o.command != "adapt") throw Usage("--tune is an option of adapt");
     if (o.tune && !o.expert.empty()) throw Usage("--tune chooses among configurations; --expert names one");
-    if (o.shape && !o.tune) throw Usage("--shape is what --tune measures at");
+    if (o.shape && !o.tune && o.command != "explain") throw Usage("--shape is what --tune measures at");
     if (o.shape && o.request.rows == Request::Rows::Tail && o.shape->rows > o.shape->keys)
         throw Usage("--shape: the last rows of a square text are no more than its keys");
     const auto experts = ir::built_in_experts();

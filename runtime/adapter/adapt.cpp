@@ -180,17 +180,12 @@ private:
     /// kernel came of any, the stages say why, and the generic one is to be made.
     bool rules(Artifact& artifact) {
         if (options_.printer) return false;
-        auto experts = ir::Candidate::experts(specification_, request_);
+        auto experts = ir::Candidate::in_turn(specification_, request_);
         if (!experts) {
             Timed stage(*this, "transfer");
             passed_over(stage, experts.error(), "");
             return false;
         }
-        // The model's choice first, where it is another one.
-        if (options_.experts.empty())
-            if (const auto all = ir::Candidate::configurations(specification_, request_); all)
-                if (const auto& name = all->front().name; name.find('/') != name.npos)
-                    experts->insert(experts->begin(), name);
         std::string wanting; // what failed for another reason than registers: fewer keys a tile would not help
         for (const auto& expert : options_.experts.empty() ? *experts : options_.experts) {
             if (stopped()) return false;

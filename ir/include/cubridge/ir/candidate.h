@@ -44,6 +44,9 @@ public:
     /// transfer() for the last expert.
     static Result<std::vector<Configuration>> configurations(const Specification& specification, const Request& request,
                                                              const Shape& shape = {});
+    /// What is tried in turn until one can be made: experts(), and before them the first of configurations() where that
+    /// is another one.
+    static Result<std::vector<std::string>> in_turn(const Specification& specification, const Request& request);
     /// From one of them, or in the order of work items that the name ends with (`prefill_sm90/by_head`). Errors: those
     /// of experts(); "no_rule" names what no rule handles; "unsupported" where the expert is for another architecture,
     /// "name" where there is none of that name. Any thread: nothing is built in the specification's own pool of

@@ -51,8 +51,7 @@ struct AdaptOptions {
     bool renew = false;
     /// device_text() of the GPU that the kernel is for: what was tuned on another gives way. Empty: any is as good.
     std::string device;
-    /// Only these experts, in this order; empty: all for the architecture, the best first: what
-    /// ir::Candidate::configurations() begins with. Where one is named, nothing
+    /// Only these experts, in this order; empty: ir::Candidate::in_turn(). Where one is named, nothing
     /// is looked up and nothing kept: the store is for what would be made without.
     std::vector<std::string> experts;
     /// Prints the kernel; empty: ir::generic_kernel. Replaced where a kernel of one's own is to pass the pipeline.

@@ -55,7 +55,7 @@ struct Tuning {
     };
     std::string device; ///< device_text()
     ir::Shape shape;
-    std::vector<Row> rows; ///< the first is what is made without measuring
+    std::vector<Row> rows; ///< in the model's order
 
     Json json() const;
     /// Nothing where it is none.

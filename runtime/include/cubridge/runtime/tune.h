@@ -36,10 +36,10 @@ protected:
 Outcome<std::unique_ptr<Measurer>> gpu_measurer(const std::shared_ptr<Driver>& driver, int ordinal = 0);
 
 /// Makes ir::Candidate::configurations(), each through all that adapt() asks of a kernel, measures them, and keeps the
-/// fastest as the kernel of its key, with what was measured. One that is not faster than the first by more than both
-/// spreads (and 1%) does not take its place. What is stored for the device, the shape and these rules is served as it
-/// is. Where there is nothing to choose from, it is adapt(). `options.experts` and `printer` must be empty.
-/// Errors beyond adapt()'s: the measurer's faults.
+/// fastest as the kernel of its key, with what was measured. One that is not faster than what adapt() makes by more
+/// than either spread (and 1%) does not take its place. What is stored for the device, the shape and these rules is
+/// served as it is. Where there is nothing to choose from, it is adapt(). `options.experts` and `printer` must be
+/// empty. Errors beyond adapt()'s: the measurer's faults.
 Report tune(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
             const AdaptOptions& options, Measurer& measurer, const ir::Shape& shape);
 

@@ -226,6 +226,22 @@ TEST_F(Tune, WhatDoesNotCompileIsNoChoice) {
     EXPECT_EQ(refused->launches, 0);
 }
 
+/// Where the first can't be made, others have to beat what adapting makes instead.
+TEST_F(Tune, ThePresentChoiceIsWhatAdaptingMakes) {
+    options.workers = 1;
+    compiler->fails_next = 1; // prefill_sm90
+    measurer.times["prefill_sm90/96"] = {100, 0.05, 50, ""};
+    measurer.times["prefill_sm90/64"] = {97, 0.01, 50, ""};
+    measurer.times["prefill_sm90/by_head"] = {98, 0.01, 50, ""};
+    const auto report = run();
+    EXPECT_EQ(measurer.experts.front(), "prefill_sm90/96");
+    EXPECT_EQ(chosen(report), "prefill_sm90/96");
+    AdaptOptions plain = options;
+    plain.store = nullptr;
+    compiler->fails_next = 1;
+    EXPECT_EQ(adapt(spec, request, plain).artifact->build.expert, "prefill_sm90/96");
+}
+
 TEST_F(Tune, WhatComputesSomethingElseNeverWins) {
     measurer.times["prefill_sm90/64"] = {1, 0, 0, "its output differs"};
     const auto report = run();
