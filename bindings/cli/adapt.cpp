@@ -171,8 +171,10 @@ void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
     if (report.error) {
         progress.line(complaint(a, progress));
     } else if (made) {
-        out.line(
-            "  not done: the kernel has not run; `cubridge check --gpu` runs it and compares, where there is a GPU");
+        const char* so_far =
+            report.artifact->tuning ? "was only timed, and compared with other configurations" : "has not run";
+        out.line(fmt::format(
+            "  not done: the kernel {}; `cubridge check --gpu` runs it and compares, where there is a GPU", so_far));
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/cost/tiles.h"
 #include <algorithm>
+#include <functional>
 
 namespace cubridge::ir::cost {
 namespace {
@@ -141,11 +142,10 @@ private:
             if (const auto n = number_of(call->items[k + 3], inside)) own[params[k].name] = *n;
         Item out;
         for (std::int64_t n = 0; n < *count; ++n) {
-            Numbers here = own;
-            here[params.back().name] = n;
-            const NodePtr* value = returned(*def->second, here);
+            own[params.back().name] = n;
+            const NodePtr* value = returned(*def->second, own);
             if (value == nullptr || (*value)->items.size() != 2) return guess(inside, count);
-            const auto some = number_of((*value)->items[0], here), every = number_of((*value)->items[1], here);
+            const auto some = number_of((*value)->items[0], own), every = number_of((*value)->items[1], own);
             if (!some || !every) return guess(inside, count);
             out.tiles += *some != 0 ? 1 : 0;
             out.masked += *some != 0 && *every == 0 ? 1 : 0;
@@ -158,10 +158,10 @@ private:
     bool& guessed_;
 };
 
-NodePtr inner(const NodePtr& x, const char* f) {
-    if (!x || callee(x) == f) return x;
+NodePtr inner(const NodePtr& x, const std::function<bool(const NodePtr&)>& is) {
+    if (!x || is(x)) return x;
     for (const auto& i : x->items)
-        if (const NodePtr found = inner(i, f)) return found;
+        if (const NodePtr found = inner(i, is)) return found;
     return nullptr;
 }
 
@@ -169,21 +169,34 @@ NodePtr inner(const NodePtr& x, const char* f) {
 const Statement* loop_of(const std::vector<Statement>& block, NodePtr& source) {
     for (const auto& s : block) {
         if (s.kind == Statement::Kind::For)
-            for (const char* f : {"draw", "bind"})
-                if ((source = inner(s.node->items[1], f))) return &s;
+            if ((source = inner(s.node->items[1],
+                                [](const NodePtr& x) { return callee(x) == "draw" || callee(x) == "bind"; })))
+                return &s;
         if (const Statement* found = loop_of(s.body, source)) return found;
     }
     return nullptr;
 }
 
-NodePtr decides(const std::vector<Statement>& block, const Defs& defs) {
-    for (const auto& s : block)
-        if (s.kind == Statement::Kind::Simple && s.node->kind == Kind::Assign)
-            if (const auto it = defs.find(callee(s.node->items.back())); it != defs.end())
-                for (const auto& t : it->second->body)
-                    if (t.kind == Statement::Kind::Simple && t.node->kind == Kind::Return &&
-                        (t.node->items[0]->kind == Kind::List || callee(t.node->items[0]) == "classify"))
-                        return s.node->items.back();
+bool gives_ranges(const Statement& def) {
+    return std::any_of(def.body.begin(), def.body.end(), [](const Statement& s) {
+        return s.kind == Statement::Kind::Simple && s.node->kind == Kind::Return &&
+               (s.node->items[0]->kind == Kind::List || callee(s.node->items[0]) == "classify");
+    });
+}
+
+/// Where the tiles of an item are decided, in whichever role: of block `m` of rows.
+NodePtr decides(const std::vector<Statement>& block, const Defs& defs, const std::string& m) {
+    const auto names_m = [&](const NodePtr& x) { return x->kind == Kind::Name && x->text == m; };
+    const auto is = [&](const NodePtr& x) {
+        const auto def = defs.find(callee(x));
+        return def != defs.end() && gives_ranges(*def->second) && inner(x, names_m);
+    };
+    for (const auto& s : block) {
+        if (s.kind == Statement::Kind::Def) continue;
+        if (s.kind == Statement::Kind::Simple)
+            if (const NodePtr found = inner(s.node, is)) return found;
+        if (const NodePtr found = decides(s.body, defs, m)) return found;
+    }
     return nullptr;
 }
 
@@ -268,23 +281,27 @@ std::optional<Items> items_of(const cuir::Kernel& kernel, Numbers numbers) {
     const auto batch = number_of(source->items.at(first), numbers),
                heads = number_of(source->items.at(first + 1), numbers),
                rows = number_of(source->items.at(first + 2), numbers);
-    const NodePtr call = decides(loop->body, defs);
     NodePtr target = loop->node->items[0]; // b, h, m, or w, (b, h, m)
     if (target->items.size() == 2) target = target->items[1];
-    if (!batch || !heads || !rows || *heads <= 0 || *rows <= 0 || *rows > kMostRows || target->items.size() != 3 ||
-        !call)
+    if (!batch || !heads || !rows || *heads <= 0 || *rows <= 0 || *rows > kMostRows || target->items.size() != 3)
         return std::nullopt;
+    const NodePtr call = decides(kernel.body, defs, target->items[2]->text);
+    if (!call) return std::nullopt;
     out.batch = *batch, out.heads = *heads, out.rows = *rows;
     numbers[target->items[0]->text] = 0;
     const auto samples = std::min(kHeads, *heads);
-    for (std::int64_t k = 0; k < samples; ++k) {
+    const auto sample = [&](std::int64_t k) {
         numbers[target->items[1]->text] = std::min(*heads - 1, k * *heads / samples + k); // of other residues, too
-        auto& of_rows = out.of_head.emplace_back();
+        std::vector<Item> of_rows;
         for (std::int64_t m = 0; m < *rows; ++m) {
             numbers[target->items[2]->text] = m;
             of_rows.push_back(Ranges(defs, numbers, out.guessed).of(call));
         }
-    }
+        return of_rows;
+    };
+    out.of_head = {sample(0)};
+    if (samples == 1 || sample(samples - 1) == out.of_head[0]) return out; // heads are alike
+    for (std::int64_t k = 1; k < samples; ++k) out.of_head.push_back(sample(k));
     return out;
 }
 

@@ -15,6 +15,7 @@ using Numbers = std::map<std::string, std::int64_t>;
 
 struct Item {
     double tiles = 0, masked = 0; ///< key tiles, and how many of them need the mask
+    bool operator==(const Item&) const = default;
 };
 
 struct Items {

@@ -150,6 +150,41 @@ TEST(Cost, OperationsOfAnElement) {
     EXPECT_EQ(relu.every.special, 0);
 }
 
+/// Classes of tiles that no data decide are asked one by one: as many as have a kept pair.
+TEST(Cost, ClassesOfTilesAreCounted) {
+    const auto all = all_of("(i // 256 == j // 256) | (i // 512 == (j + 512) // 512)", request(), {1, 2048, 2048, 1});
+    for (const auto& c : all) {
+        EXPECT_FALSE(c.guessed) << c.name;
+        EXPECT_GT(c.tiles, 0) << c.name;
+        EXPECT_LT(c.tiles, 16 * (2048 / c.keys + 1)) << c.name;
+    }
+}
+
+/// Tiles may be decided in another role than items are drawn in.
+TEST(Cost, FindsWhereTilesAreDecided) {
+    std::string text = transfer::test::read("tests/corpus/transfer_sm90/flex_mods_causal__0.py");
+    const cost::Numbers sizes{{"B", 1}, {"Hk", 2}, {"Hq", 2}, {"Sq", 1024}, {"Sk", 1024}};
+    const auto of = [&](const std::string& program) {
+        const auto read = cuir::read(program);
+        EXPECT_TRUE(read) << (read ? "" : read.error().message);
+        const auto items = read ? cost::items_of(*read->main(), sizes) : std::nullopt;
+        double tiles = 0;
+        if (items)
+            for (const auto& x : items->of_head[0]) tiles += x.tiles;
+        return tiles;
+    };
+    EXPECT_EQ(of(text), 8 * 9 / 2);
+    const std::string own = "            ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))\n";
+    const auto at = text.find(own);
+    ASSERT_NE(at, std::string::npos);
+    text.erase(at, own.size());
+    EXPECT_EQ(of(text), 0);
+    const auto role = text.find("        more, b, h, m, ranges = take(items)\n");
+    ASSERT_NE(role, std::string::npos);
+    text.insert(role, own.substr(4));
+    EXPECT_EQ(of(text), 8 * 9 / 2);
+}
+
 TEST(Cost, AProgramWithoutWorkItemsHasNone) {
     const auto program =
         cuir::read("@map\ndef twice(X: f32[B], Y: f32[B]):\n    for b in grid(B):\n        Y[b] = X[b] + X[b]\n");

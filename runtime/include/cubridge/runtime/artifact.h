@@ -51,7 +51,6 @@ struct Tuning {
         int launches = 0;
         bool chosen = false;
         std::string refused; ///< why it was not timed
-        bool operator==(const Row&) const = default;
     };
     std::string device; ///< device_text()
     ir::Shape shape;
@@ -60,7 +59,6 @@ struct Tuning {
     Json json() const;
     /// Nothing where it is none.
     static std::optional<Tuning> read(const Json& json);
-    bool operator==(const Tuning&) const = default;
 };
 
 struct Artifact {

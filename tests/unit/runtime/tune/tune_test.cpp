@@ -78,6 +78,10 @@ TEST_F(Tune, TheFastestIsKeptWithWhatWasMeasured) {
     EXPECT_EQ(chosen(report), "prefill_sm90/64");
     EXPECT_EQ(report.artifact->build.expert, "prefill_sm90/64");
     EXPECT_EQ(report.artifact->build.tuned, kHere);
+    EXPECT_NE(report.artifact->verification.record.find("timed on NVIDIA H200, 132 SMs, not checked there"),
+              std::string::npos)
+        << report.artifact->verification.record;
+    EXPECT_EQ(report.artifact->verification.level, Verified::Executor);
     EXPECT_EQ(stages_of(report), "transfer execute lower compile verify? measure store ");
     const auto json = Json::parse(report.json(spec.get(), request));
     ASSERT_TRUE(json && json->find("tuning") != nullptr);
