@@ -1,9 +1,6 @@
-// Which configurations there are of a variant, and what the model says of them. Constants of the model are not tested:
-// what it must see is.
+// Which configurations there are of a variant, and what the model says of them.
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/candidate.h"
-#include "ir/cost/cost.h"
-#include "ir/cost/operations.h"
 #include "tests/unit/ir/transfer/corpus.h"
 #include <gtest/gtest.h>
 
@@ -123,6 +120,8 @@ TEST(Configurations, WhatTheModelMustSee) {
     // Fewer tiles, less time; a tail of long items at the end costs.
     EXPECT_LT(us("j <= i", "prefill_sm90"), 0.6 * us("j >= 0", "prefill_sm90"));
     EXPECT_LT(us("(j <= i) & (i - j < 1024)", "prefill_sm90"), 0.6 * us("j <= i", "prefill_sm90"));
+    // By head the last items are light, but those of the last head begin last.
+    EXPECT_LT(us("j <= i", "prefill_sm90"), us("j <= i", "prefill_sm90/by_head"));
     // Narrow tiles fit a narrow window: there the model has a reason.
     const auto narrow = all_of("(j <= i) & (i - j < 48)", request());
     EXPECT_LT(named(narrow, "prefill_sm90/64").us, named(narrow, "prefill_sm90").us);
@@ -131,65 +130,14 @@ TEST(Configurations, WhatTheModelMustSee) {
     EXPECT_NEAR(twice, 2, 0.1);
 }
 
-TEST(Cost, OperationsOfAnElement) {
-    const auto of = [](const char* name) {
-        const auto program = transfer::test::expert(std::string("tests/corpus/transfer_sm90/") + name + ".py");
-        return cost::work_of(*program.main());
-    };
-    const auto causal = of("flex_mods_causal__0"), alibi = of("serving_alibi__0"),
-               table = of("serving_t5_relative_bias__decoder"), sigmoid = of("paper_sigmoid__0"),
-               relu = of("paper_relu__0");
-    // A multiply-add, exp2, the sum, half a conversion.
-    EXPECT_EQ(causal.every.plain, 2.5);
-    EXPECT_EQ(causal.every.special, 1);
-    EXPECT_EQ(causal.masked.plain, 2) << "a comparison and a choice";
-    EXPECT_EQ(alibi.every.plain, causal.every.plain + 1);
-    EXPECT_EQ(table.every.gathers, 1);
-    EXPECT_EQ(causal.every.gathers, 0);
-    EXPECT_EQ(sigmoid.every.special, 2);
-    EXPECT_EQ(relu.every.special, 0);
-}
-
 /// Classes of tiles that no data decide are asked one by one: as many as have a kept pair.
-TEST(Cost, ClassesOfTilesAreCounted) {
+TEST(Configurations, ClassesOfTilesAreCounted) {
     const auto all = all_of("(i // 256 == j // 256) | (i // 512 == (j + 512) // 512)", request(), {1, 2048, 2048, 1});
     for (const auto& c : all) {
         EXPECT_FALSE(c.guessed) << c.name;
         EXPECT_GT(c.tiles, 0) << c.name;
         EXPECT_LT(c.tiles, 16 * (2048 / c.keys + 1)) << c.name;
     }
-}
-
-/// Tiles may be decided in another role than items are drawn in.
-TEST(Cost, FindsWhereTilesAreDecided) {
-    std::string text = transfer::test::read("tests/corpus/transfer_sm90/flex_mods_causal__0.py");
-    const cost::Numbers sizes{{"B", 1}, {"Hk", 2}, {"Hq", 2}, {"Sq", 1024}, {"Sk", 1024}};
-    const auto of = [&](const std::string& program) {
-        const auto read = cuir::read(program);
-        EXPECT_TRUE(read) << (read ? "" : read.error().message);
-        const auto items = read ? cost::items_of(*read->main(), sizes) : std::nullopt;
-        double tiles = 0;
-        if (items)
-            for (const auto& x : items->of_head[0]) tiles += x.tiles;
-        return tiles;
-    };
-    EXPECT_EQ(of(text), 8 * 9 / 2);
-    const std::string own = "            ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))\n";
-    const auto at = text.find(own);
-    ASSERT_NE(at, std::string::npos);
-    text.erase(at, own.size());
-    EXPECT_EQ(of(text), 0);
-    const auto role = text.find("        more, b, h, m, ranges = take(items)\n");
-    ASSERT_NE(role, std::string::npos);
-    text.insert(role, own.substr(4));
-    EXPECT_EQ(of(text), 8 * 9 / 2);
-}
-
-TEST(Cost, AProgramWithoutWorkItemsHasNone) {
-    const auto program =
-        cuir::read("@map\ndef twice(X: f32[B], Y: f32[B]):\n    for b in grid(B):\n        Y[b] = X[b] + X[b]\n");
-    ASSERT_TRUE(program) << program.error().message;
-    EXPECT_FALSE(cost::cost_of(*program, {{"B", 1}}));
 }
 
 TEST(Configurations, OfATextThatNoRuleChangesThereAreNone) {
