@@ -160,8 +160,10 @@ void destination(Work& w) {
 }
 
 void order(Work& w) {
-    // items of which some have more keys than others: the longest first, or the last one to begin ends last
-    if ((w.part.keep->free & index_bit(axis::i)) == 0) return;
+    // drawn items of which some have more keys than others: the longest first, or the last one to begin ends last
+    const std::string& asked = w.launch.target.order;
+    if (asked.empty() && (w.part.keep->free & index_bit(axis::i)) == 0) return;
+    const std::string wanted = asked.empty() ? "\"heaviest_first\"" : '"' + asked + '"';
     Work::each(
         w.kernel.body, [](const Statement& s) { return s.kind == Statement::Kind::For; },
         [&](const Spot& s) {
@@ -169,13 +171,15 @@ void order(Work& w) {
                 if (!x) return x;
                 auto out = std::make_shared<syntax::Node>(*x);
                 for (auto& i : out->items) i = self(self, i);
-                if (x->kind == Kind::Call && base(x->items[0]) == "draw")
+                if (is_call(x, "draw") || (!asked.empty() && is_call(x, "bind")))
                     for (auto& k : out->keywords)
-                        if (k.name == "order" && text(k.value) != "\"heaviest_first\"")
-                            k.value = parse("\"heaviest_first\""), w.applied("order of work items");
+                        if (k.name == "order" && text(k.value) != wanted)
+                            k.value = parse(wanted), w.applied("order of work items");
                 return out;
             };
-            if (line_of(*s).find("draw(") != std::string::npos) s->node = edit(edit, s->node);
+            const std::string own = line_of(*s);
+            if (own.find("draw(") != std::string::npos || own.find("bind(") != std::string::npos)
+                s->node = edit(edit, s->node);
         });
 }
 
