@@ -161,7 +161,7 @@ Result<launch::Plan> plan_of(const Specification& specification, const Request& 
 } // namespace
 
 const std::string& candidate_version() {
-    static const std::string version = "rules-4";
+    static const std::string version = "rules-5";
     return version;
 }
 
@@ -200,6 +200,7 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
         if (auto error = refused(specification, request)) return *error;
         const auto& all = known_experts();
         const std::string plain = name.substr(0, name.find('/'));
+        std::string form = name.substr(plain.size());
         const auto known =
             std::find_if(all.begin(), all.end(), [&](const Known& k) { return k.expert->name == plain; });
         if (known == all.end()) return Error{"name", "there is no expert `" + name + "`", {}, ""};
@@ -217,11 +218,17 @@ Result<Candidate> Candidate::transfer(const Specification& specification, const 
             const auto& input = specification.inputs()[static_cast<std::size_t>(number)];
             target.operands.push_back({input.dtype, input.rank});
         }
-        if (plain != name) {
+        for (const char* order : {"by_head", "heaviest_first"})
+            if (form.ends_with(std::string("/") + order)) {
+                target.order = order;
+                form.resize(form.size() - target.order.size() - 1);
+                break;
+            }
+        if (!form.empty()) {
             const auto forms = known->forms(request);
-            if (std::find(forms.begin(), forms.end(), name.substr(plain.size())) == forms.end())
+            if (std::find(forms.begin(), forms.end(), form) == forms.end())
                 return Error{"name", "expert `" + plain + "` has no form `" + name + "` for these head dims", {}, ""};
-            target.keys = std::stoi(name.substr(plain.size() + 1));
+            target.keys = std::stoi(form.substr(1));
         }
         auto made = transfer::transfer(expert, target);
         if (!made) return made.error();

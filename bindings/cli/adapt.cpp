@@ -4,7 +4,7 @@
 #include "bindings/cli/machine.h"
 #include "bindings/cli/status.h"
 #include "bindings/cli/target.h"
-#include "cubridge/runtime/adapter.h"
+#include "cubridge/runtime/tune.h"
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
@@ -78,7 +78,21 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
     how.locks = &machine.locks();
     if (!options.expert.empty()) how.experts = {options.expert};
     how.progress = [&](const std::string& stage) { progress.transient(word + ": " + stage); };
-    a.report = runtime::adapt(a.specification, a.request, how);
+    if (options.request.arch.empty() && machine.gpu()) how.device = runtime::device_text(*machine.gpu());
+    if (options.tune) {
+        ir::Shape shape = options.shape.value_or(ir::Shape());
+        shape.heads_kv = heads_kv;
+        auto measurer = machine.measurer();
+        if (!measurer) {
+            const auto& fault = measurer.fault();
+            a.report.stages = {parse};
+            return fail(std::move(a), Report::Status::Failed, {fault.kind, fault.message, {}, fault.hint},
+                        kEnvironment);
+        }
+        a.report = runtime::tune(a.specification, a.request, how, **measurer, shape);
+    } else {
+        a.report = runtime::adapt(a.specification, a.request, how);
+    }
     a.report.stages.insert(a.report.stages.begin(), parse);
     a.report.total_ms = clock.ms();
     a.report.warnings.insert(a.report.warnings.end(), a.chosen.begin(), a.chosen.end());
@@ -112,6 +126,19 @@ std::string stages_of(const Report& report, const Terminal& out) {
     return table.text(2);
 }
 
+void print_tuning(const runtime::Tuning& tuning, const Terminal& out) {
+    const auto& s = tuning.shape;
+    out.line(fmt::format("  tuned on {}: {} requests of {} queries and {} keys, {} KV heads", tuning.device, s.batch,
+                         s.rows, s.keys, s.heads_kv));
+    Table table;
+    for (const auto& r : tuning.rows)
+        table.row({r.configuration.name, fmt::format("{} keys", r.configuration.keys), r.configuration.order,
+                   fmt::format("model {:.0f} us", r.configuration.us),
+                   r.launches == 0 ? r.refused : fmt::format("{:.1f} us +-{:.1f}%", r.us, 100 * r.spread),
+                   r.chosen ? "chosen" : ""});
+    out.line(table.text(4));
+}
+
 void print_made(const Adaptation& a, const Terminal& out) {
     const runtime::Artifact& made = *a.report.artifact;
     Table table;
@@ -120,6 +147,7 @@ void print_made(const Adaptation& a, const Terminal& out) {
                    fmt::format("{} B spilled", e.spill_stores + e.spill_loads)});
     if (!table.empty()) out.line(table.text(2));
     const std::string from = made.build.expert.empty() ? "" : " from " + made.build.expert;
+    if (made.tuning) print_tuning(*made.tuning, out);
     out.line(fmt::format("  kernel {}  {} bytes, {}, by {}{}, {}", made.id.hex(12), made.cubin.size(), made.arch,
                          made.build.made_by, from, made.verification.record));
 }
@@ -143,8 +171,10 @@ void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
     if (report.error) {
         progress.line(complaint(a, progress));
     } else if (made) {
-        out.line(
-            "  not done: the kernel has not run; `cubridge check --gpu` runs it and compares, where there is a GPU");
+        const char* so_far =
+            report.artifact->tuning ? "was only timed, and compared with other configurations" : "has not run";
+        out.line(fmt::format(
+            "  not done: the kernel {}; `cubridge check --gpu` runs it and compares, where there is a GPU", so_far));
     }
 }
 

@@ -91,6 +91,7 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
                      .add("entries", std::move(entries))
                      .add("plan", a.plan.text())
                      .add("verified", a.verification.record)
+                     .add("tuning", a.tuning ? a.tuning->json() : Json())
                      .add("created", when(a.created))
                      .add("cuda", a.cuda)
                      .text());

@@ -8,6 +8,7 @@
 #include "cubridge/ir/candidate.h"
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/json.h"
+#include <cmath>
 #include <fmt/format.h>
 
 namespace cubridge::cli {
@@ -22,6 +23,7 @@ struct Explained {
     std::shared_ptr<const ir::Specification> specification; ///< null where the text was refused
     std::vector<std::string> chosen;
     std::vector<std::pair<std::string, std::string>> passed_over; ///< experts, and why each is not taken
+    std::vector<ir::Configuration> configurations;
     std::optional<ir::Candidate> candidate;
     ir::Candidate::Execution execution;
     std::optional<ir::Candidate::Lowered> lowered;
@@ -79,11 +81,15 @@ Explained run(const std::string& word, const Options& options) {
     const auto completed = runtime::complete(*e.specification, request, heads_q, heads_kv, notes);
     e.chosen.insert(e.chosen.end(), notes.begin(), notes.end());
     if (!completed) return refused(completed.error(), kNoKernel);
-    auto experts = ir::Candidate::experts(*e.specification, *completed);
+    auto experts = ir::Candidate::in_turn(*e.specification, *completed);
     if (!experts) {
         e.generic = experts.error();
         return e;
     }
+    ir::Shape shape = options.shape.value_or(ir::Shape());
+    shape.heads_kv = heads_kv;
+    if (auto all = ir::Candidate::configurations(*e.specification, *completed, shape))
+        e.configurations = std::move(*all);
     if (!options.expert.empty()) *experts = {options.expert};
     for (const auto& expert : *experts) {
         try_expert(e, expert, *completed, options.seed);
@@ -102,6 +108,16 @@ Json json_of(const Explained& e) {
     auto others = Json::array();
     for (const auto& [expert, why] : e.passed_over)
         others.push(Json::object().add("expert", expert).add("reason", why));
+    auto configurations = Json::array();
+    for (const auto& c : e.configurations)
+        configurations.push(Json::object()
+                                .add("name", c.name)
+                                .add("keys", c.keys)
+                                .add("order", c.order)
+                                .add("model_us", std::round(10 * c.us) / 10)
+                                .add("tiles", c.tiles)
+                                .add("masked", c.masked)
+                                .add("guessed", c.guessed));
     const bool known = e.specification != nullptr, made = e.candidate.has_value(), printed = e.lowered.has_value();
     Json error;
     if (e.error)
@@ -118,6 +134,7 @@ Json json_of(const Explained& e) {
         .add("chosen", texts(e.chosen))
         .add("expert", made ? Json(e.candidate->expert()) : Json())
         .add("rules", texts(made ? e.candidate->rules() : std::vector<std::string>{}))
+        .add("configurations", std::move(configurations))
         .add("executed", made ? Json(e.execution.record) : Json())
         .add("passed_over", std::move(others))
         .add("generic_because", e.generic ? Json(e.generic->message) : Json())
@@ -152,6 +169,14 @@ void print(const Explained& e, const Terminal& out) {
         out.line("  expert " + e.candidate->expert() + ", changed by");
         for (const auto& rule : e.candidate->rules()) out.line("    " + rule);
         if (e.execution.passed) out.line("  " + e.execution.record);
+    }
+    if (!e.configurations.empty()) {
+        out.line("  configurations, by the model");
+        Table table;
+        for (const auto& c : e.configurations)
+            table.row({c.name, fmt::format("{} keys", c.keys), c.order, fmt::format("{:.0f} us", c.us),
+                       fmt::format("{} tiles, {} masked{}", c.tiles, c.masked, c.guessed ? ", guessed" : "")});
+        out.line(table.text(4));
     }
     if (e.lowered) {
         out.line(

@@ -47,6 +47,8 @@ constexpr const char* kAdapt =
     "\n"
     "Makes the kernel of each specification: from the store, or by adapting and compiling it. Needs no "
     "GPU.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
+    "  --tune                   make every configuration, measure them on the GPU, keep the fastest\n"
+    "  --shape B:SQ[:SK]        requests, queries and keys to measure at: 4:4096 by default\n"
     "  --emit DIR               write variant.txt, kernel.cu, kernel.cubin, plan.txt, report.json; with an expert's "
     "kernel also\n"
     "                           expert.py, variant.py and difference.txt\n";
@@ -86,7 +88,9 @@ constexpr const char* kExplain =
     "\n"
     "Prints the canonical variant, the rules that change the expert's program, and the difference of the two programs, "
     "or why\n"
-    "the generic kernel serves.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP;
+    "the generic kernel serves. Lists the configurations that `adapt --tune` would measure, with what a model "
+    "says.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
+    "  --shape B:SQ[:SK]        requests, queries and keys that the model is asked about: 4:4096 by default\n";
 
 constexpr const char* kExec =
     "usage: cubridge exec PROGRAM.py --spec SPEC.py [--seeds N] [--json]\n"

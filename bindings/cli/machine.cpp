@@ -83,6 +83,24 @@ const runtime::Outcome<runtime::Device>& Machine::gpu() {
     return *gpu_;
 }
 
+runtime::Outcome<std::shared_ptr<runtime::Measurer>> Machine::measurer() {
+    if (measurer_) return measurer_;
+    if (!gpu()) {
+        auto fault = gpu().fault();
+        fault.message = "--tune measures on a GPU: " + fault.message;
+        return fault;
+    }
+    const runtime::Device& device = *gpu();
+    if (arch() != device.arch)
+        return runtime::Fault{"arch",
+                              "--tune measures on " + device.name + ", which is " + device.arch + ", not " + arch(),
+                              "leave --arch out", 0, ""};
+    auto opened = runtime::gpu_measurer(driver_, device.ordinal);
+    if (!opened) return opened.fault();
+    measurer_ = std::move(*opened);
+    return measurer_;
+}
+
 std::string Machine::arch() {
     if (!options_.request.arch.empty()) return options_.request.arch;
     return gpu() ? gpu()->arch : "sm_90a";

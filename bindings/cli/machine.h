@@ -7,6 +7,7 @@
 #include "cubridge/cache/open_store.h"
 #include "cubridge/runtime/compiler.h"
 #include "cubridge/runtime/driver.h"
+#include "cubridge/runtime/tune.h"
 #include <memory>
 
 namespace cubridge::cli {
@@ -21,6 +22,9 @@ public:
     std::shared_ptr<runtime::Compiler> compiler();
     /// The driver's first GPU, or why there is none.
     const runtime::Outcome<runtime::Device>& gpu();
+    /// What `adapt --tune` measures with. Faults: "no_device" and its kin; "arch" where the GPU is not what kernels are
+    /// asked for.
+    runtime::Outcome<std::shared_ptr<runtime::Measurer>> measurer();
     std::shared_ptr<runtime::Driver> driver() { return gpu(), driver_; }
     /// Of the request, of the GPU, or sm_90a.
     std::string arch();
@@ -35,6 +39,7 @@ private:
     std::shared_ptr<runtime::Compiler> compiler_;
     std::shared_ptr<runtime::Driver> driver_;
     std::optional<runtime::Outcome<runtime::Device>> gpu_;
+    std::shared_ptr<runtime::Measurer> measurer_;
     std::vector<std::string> complaints_;
 };
 

@@ -31,6 +31,14 @@ std::pair<int, int> pair_of(const std::string& text, const std::string& option, 
     return {a, colon == std::string::npos ? 0 : whole(text.substr(colon + 1), option, 1, most)};
 }
 
+// "B:SQ[:SK]"
+ir::Shape shape_of(const std::string& text, const std::string& option) {
+    const auto first = text.find(':');
+    if (first == std::string::npos) throw Usage(option + ": `" + text + "` should read REQUESTS:QUERIES[:KEYS]");
+    const auto [rows, keys] = pair_of(text.substr(first + 1), option, 1 << 20);
+    return {whole(text.substr(0, first), option, 1, 1 << 16), rows, keys == 0 ? rows : keys, 0};
+}
+
 DType dtype_of(const std::string& text) {
     if (text == "bf16") return DType::BF16;
     if (text == "fp16" || text == "f16") return DType::F16;
@@ -164,6 +172,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
             flag(o.small);
         else if (name == "--long")
             flag(o.longer);
+        else if (name == "--tune")
+            flag(o.tune);
+        else if (name == "--shape")
+            o.shape = shape_of(value(), name);
         else if (name == "--seed")
             o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0});
         else if (name == "--cases")
@@ -210,6 +222,11 @@ Options parse_options(const std::vector<std::string>& arguments) {
     }
     if (o.heads_kv != 0 && o.heads_q % o.heads_kv != 0)
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));
+    if (o.tune && o.command != "adapt") throw Usage("--tune is an option of adapt");
+    if (o.tune && !o.expert.empty()) throw Usage("--tune chooses among configurations; --expert names one");
+    if (o.shape && !o.tune && o.command != "explain") throw Usage("--shape is what --tune measures at");
+    if (o.shape && o.request.rows == Request::Rows::Tail && o.shape->rows > o.shape->keys)
+        throw Usage("--shape: the last rows of a square text are no more than its keys");
     const auto experts = ir::built_in_experts();
     if (!o.expert.empty() && o.command != "lower" && std::none_of(experts.begin(), experts.end(), [&](const auto& e) {
             return e.name == o.expert.substr(0, o.expert.find('/'));

@@ -1,5 +1,6 @@
 // What the command line says. A value; made by parse_options(). SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "cubridge/ir/candidate.h"
 #include "cubridge/ir/specification.h"
 #include <cstdint>
 #include <map>
@@ -27,6 +28,8 @@ struct Options {
     int seeds = 4;                    ///< exec: of each policy
     std::uint64_t seed = 1;
     int cases = 40;
+    bool tune = false;
+    std::optional<ir::Shape> shape; ///< of tune and explain, without its KV heads; unset: the default
     bool gpu = false, small = false, longer = false, json = false, quiet = false;
 };
 

@@ -21,7 +21,7 @@ enum class Builtin : std::uint8_t {
     Real,
     Integer,
     Vote,
-    TanhSmall, ///< tanh where |x| <= 0.7; elsewhere nothing that may be relied on
+    TanhSmall, ///< tanh where |x| <= 0.5; elsewhere nothing that may be relied on
     Length,
     Pick,
     Classify,

@@ -132,7 +132,7 @@ Value apply_f32(Op which, const Value* x, int count) {
 }
 
 Value tanh_small(const Value& x) {
-    constexpr double most = 0.7 * (1 + 1e-6); // a test in other units rounds
+    constexpr double most = 0.5 * (1 + 1e-6); // a test in other units rounds
     return each(info(Op::Tanh), &x, 1, Number::Real, [](const double* v) {
         return std::fabs(v[0]) <= most ? std::tanh(v[0]) : std::numeric_limits<double>::quiet_NaN();
     });

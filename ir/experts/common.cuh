@@ -29,9 +29,9 @@ FN float exp2_fast(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y
 FN float log2_fast(float x) { float y; asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float rcp_fast(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 FN float tanh_fast(float x) { float y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-FN float tanh_small(float y) { // where |y| <= 0.7: to 4e-7 of itself
+FN float tanh_small(float y, float by = 1.f) { // by * tanh y where |y| <= 0.5: to 7e-7 of itself
     const float t = y * y;
-    return y * fmaf(t, fmaf(t, fmaf(t, fmaf(t, 0.013773709535598755f, -0.0508362352848053f), 0.13281112909317017f), -0.3333021402359009f), 0.9999997019767761f);
+    return y * fmaf(t, fmaf(t, fmaf(t, -0.04440222680568695f * by, 0.13190296292304993f * by), -0.33326318860054016f * by), 0.999999463558197f * by);
 }
 FN float sigmoid(float x) { return rcp_fast(1.f + exp2_fast(x * -LOG2E)); }
 template <class T> FN u32 pack2(float lo, float hi);
@@ -142,6 +142,18 @@ template <int N> FN void logistic_of(float (&x)[N]) { // 1 / (1 + 2^x), two by o
         const float a = exp2_fast(fminf(x[e], 63.f)) + 1.f, b = exp2_fast(fminf(x[e + 1], 63.f)) + 1.f, both = rcp_fast(a * b);
         x[e] = x[e] != x[e] ? x[e] : b * both;
         x[e + 1] = x[e + 1] != x[e + 1] ? x[e + 1] : a * both;
+    }
+}
+template <class T> FN constexpr bool holds_little() { return false; }
+template <> MEMBER constexpr bool holds_little<f16>() { return true; } // nothing below 2^-25
+template <class T, int N> FN void logistic_as(float (&x)[N]) { // what T can hold of it: of float16 four by one reciprocal, to 2^-31
+    static_assert(N % 4 == 0, "pairs of columns of two rows");
+    if (!holds_little<T>()) return logistic_of(x);
+    UNROLL for (int e = 0; e < N; e += 4) {
+        float a[4];
+        UNROLL for (int k = 0; k < 4; ++k) a[k] = exp2_fast(fminf(x[e + k], 31.f)) + 1.f;
+        const float ab = a[0] * a[1], cd = a[2] * a[3], all = rcp_fast(ab * cd), of_ab = all * cd, of_cd = all * ab;
+        UNROLL for (int k = 0; k < 4; ++k) x[e + k] = x[e + k] != x[e + k] ? x[e + k] : a[k ^ 1] * (k < 2 ? of_ab : of_cd);
     }
 }
 struct Lane { // the columns of a tile, one a lane

@@ -1,6 +1,6 @@
 // The Hopper expert: warp-specialised attention forward for sm_90a in plain CUDA C++ with PTX (TMA, wgmma, mbarrier,
-// setmaxnreg). A load warp decides work items and key tiles and brings Q, K and V; two or three warpgroups compute, 64 rows
-// each; a store warp takes finished tiles out. The steps of all work items are one stream: the products with V of a step
+// setmaxnreg). A warp decides work items and their key tiles, ahead of one that brings Q, K and V; two or three warpgroups
+// compute, 64 rows each; a warp takes finished tiles out. The steps of all work items are one stream: the products with V of a step
 // run beside the scores of the next, whichever item it belongs to. Its margin (the lines that begin with //|) is its CuIR:
 // docs/cuir.md has the language, docs/lowering.md the form. What stands before the first margin line is helpers.
 //
@@ -178,17 +178,21 @@ template <class T, int H, int C, int W, int N> FN void gemm(float (&x)[N], const
 // the L2 cache together, the last rows first: they are the longest where a mask cuts the future off.
 enum Order { by_head, heaviest_first };
 template <int COLUMNS> struct Draw { // of K and of V together. Rows of queries fit memory: items fit 31 bits
-    const cb_args& args; int* const ticket; const int rows, count; u32 items, section, at; int ahead;
+    const cb_args& args; int* const ticket; const int rows, count; u32 items, section, at; bool first;
     MEMBER Draw(const cb_args& a, int* t, int BM, Order order, int other = 0)
-        : args(a), ticket(t), rows(cdiv(a.max_q, BM)), count(other > 0 ? other : a.heads_q), items((u32)a.requests * count * rows), section(1), at(blockIdx.x), ahead(0) {
+        : args(a), ticket(t), rows(cdiv(a.max_q, BM)), count(other > 0 ? other : a.heads_q), items((u32)a.requests * count * rows), section(1), at(blockIdx.x), first(true) {
         if (order == heaviest_first) {
             const i64 bytes = max((i64)a.max_kv * COLUMNS * 2, (i64)1);
             section = (u32)min((i64)a.requests * count, max(((i64)32 << 20) / bytes, (i64)1) * max(count / max(a.heads_kv, 1), 1));
         }
-        draw();
     }
-    MEMBER void draw() { if (lane_id() == 0) ahead = atomicAdd(ticket, 1); }
     MEMBER bool next(int& b, int& h, int& m, int& Sq, int& Sk) {
+        if (!first) {
+            int drawn = 0;
+            if (lane_id() == 0) drawn = atomicAdd(ticket, 1);
+            at = gridDim.x + (u32)__shfl_sync(~0u, drawn, 0);
+        }
+        first = false;
         if (at >= items) {
             if (lane_id() == 0) {
                 __threadfence();
@@ -204,8 +208,6 @@ template <int COLUMNS> struct Draw { // of K and of V together. Rows of queries 
         h = (int)bh - b * count + args.head_begin * (count / args.heads_q); // count may be T heads for one
         Sq = args.max_q;
         Sk = key_length(args, b);
-        at = gridDim.x + (u32)__shfl_sync(~0u, ahead, 0);
-        draw();
         return true;
     }
 };
@@ -352,8 +354,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
     const Barriers<ST> v_full(smem, 1), v_free(smem, 4 * WG);
 //|     turn = named_barrier(2, n=WG)
     const NamedBarriers turn(1);
-//|     items = channel(4, takers=WG + 1)
-    Channel<4> items(smem, 4 * WG + 1);
+//|     items = channel(4, takers=WG + 2)
+    Channel<4> items(smem, 4 * WG + 2);
+//|     begun = barrier(1)                                      # the load role has the last item that was decided
+    const Barriers<1> begun(smem, 1);
 
 //|     def key_tiles(b, h, i0, i1):
     auto key_tiles = [&](int b, int h, int i0, int i1) {
@@ -421,12 +425,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
 //|         # end
     };
 
-//|     with role("load", warps=1, registers=40):
+//|     with role("decide", warps=1, registers=40):             # beside the copies, so that short items don't wait for it
     begin_roles();
     if (warpgroup == 0) fewer_registers<40>();
     if (warp == 0) {
-//|         first = 0                                           # step of the stream at which this item begins
-        int first = 0;
 //|         for w, (b, h, m) in enumerate(draw(ticket, B, Hq, cdiv(Sq, BM), order="by_head")):
         int w = 0;
         for (Draw<D + Dv> queue(args, ticket, BM, by_head); queue.next(b, h, m, Sq, Sk); ++w) {
@@ -434,18 +436,43 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
             auto ranges = key_tiles(b, h, m * BM, min((m + 1) * BM, Sq));
 //|             publish(items, (True, b, h, m, ranges))
             items.publish(true, b, h, m, ranges);
+//|             wait(begun, w)                                  # what is drawn early can't be shared out when work runs out
+            wait(begun[0], w);
+//|             # end
+        }
+//|         publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
+        items.publish(false, 0, 0, 0, key_tiles(0, 0, 0, 0));
+//|         # end
+    }
+
+//|     with role("load", warps=1, registers=40):
+    if (warp == 1) { // its registers are those of its warpgroup: 40
+//|         w, first = 0, 0                                     # item; step of the stream at which it begins
+        int w = 0, first = 0;
+//|         more, b, h, m, ranges = take(items)
+        bool more; Taken<decltype(key_tiles(0, 0, 0, 0))> ranges;
+        items.take(more, b, h, m, ranges);
+        Sk = key_length(args, b);
+//|         while more:
+        while (more) {
+//|             arrive(begun)
+            arrive(begun[0]);
 //|             y, q = divmod(w, QB)
             const int y = w / QB, q = w % QB;
 //|             wait(q_free[q], y - 1)
             wait(q_free[q], y - 1);
 //|             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs[q], signal=q_full[q])
             copy_async(Qs[q], Q.rows(b, h, m * BM, (m + 1) * BM), Sq, q_full[q]);
+//|             n, before = 0, 0                                # tiles of this step and of the last one
+            int n = 0, before = 0;
 //|             for k in range(length(ranges) + 1):             # K goes one step ahead of V
-            for (int k = 0; k < ranges.length() + 1; ++k) {
+            for (int k = 0, k_end = ranges.length() + 1; k < k_end; ++k) {
+//|                 before = n
+                before = n;
 //|                 if k < length(ranges):
                 if (k < ranges.length()) {
 //|                     n, masked = pick(ranges, k)
-                    int n; bool masked;
+                    bool masked;
                     ranges.pick(k, n, masked);
 //|                     u, s = divmod(first + k, ST)
                     const int u = (first + k) / ST, s = (first + k) % ST;
@@ -457,30 +484,30 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention(const __grid_cons
                 }
 //|                 if k > 0:
                 if (k > 0) {
-//|                     n, masked = pick(ranges, k - 1)
-                    int n; bool masked;
-                    ranges.pick(k - 1, n, masked);
 //|                     u, s = divmod(first + k - 1, ST)
                     const int u = (first + k - 1) / ST, s = (first + k - 1) % ST;
 //|                     wait(v_free[s], u - 1)
                     wait(v_free[s], u - 1);
-//|                     copy_async(V[b, h // G, n * BN:(n + 1) * BN], Vs[s], signal=v_full[s])
-                    copy_async(Vs[s], V.rows(b, h / G, n * BN, (n + 1) * BN), Sk, v_full[s]);
+//|                     copy_async(V[b, h // G, before * BN:(before + 1) * BN], Vs[s], signal=v_full[s])
+                    copy_async(Vs[s], V.rows(b, h / G, before * BN, (before + 1) * BN), Sk, v_full[s]);
 //|                     # end
                 }
 //|                 # end
             }
 //|             first += length(ranges)
             first += ranges.length();
+//|             w += 1
+            ++w;
+//|             more, b, h, m, ranges = take(items)
+            items.take(more, b, h, m, ranges);
+            Sk = key_length(args, b);
 //|             # end
         }
-//|         publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
-        items.publish(false, 0, 0, 0, key_tiles(0, 0, 0, 0));
 //|         # end
     }
 
 //|     with role("store", warps=1, registers=40):
-    if (warp == 1) { // its registers are the load role's: 40
+    if (warp == 2) { // and its: 40
 //|         w = 0
         int w = 0;
 //|         more, b, h, m, ranges = take(items)

@@ -122,14 +122,20 @@ std::string Agents::note(const std::string& name, const Node& call, int& named) 
 /// Each warp of a taking agent gives the entry back once.
 std::string Agents::takers(const std::string& name, const Node& count) const {
     std::string out;
-    std::int64_t agents = 0;
+    std::int64_t agents = 0, warps = 0; // the latter of roles that say so by a number
+    const auto add = [&](const std::string& term) { out += (out.empty() ? "" : " + ") + term; };
     for (const bool groups : {true, false})
         for (const auto& t : users(name).takers) {
             if (t.groups != groups || t.count == nullptr) continue;
-            out += (out.empty() ? "" : " + ") + std::string(groups ? "4 * " : "") +
-                   (groups ? as_factor(syntax::print(*t.count)) : syntax::print(*t.count));
             agents += known_int(*t.count, constants_).value_or(0);
+            if (groups)
+                add("4 * " + as_factor(syntax::print(*t.count)));
+            else if (t.count->kind == Kind::Int)
+                warps += t.count->integer;
+            else
+                add(syntax::print(*t.count));
         }
+    if (warps > 0) add(std::to_string(warps));
     if (out.empty()) fail("no_rule", "nobody takes from `" + name + "`", count.span);
     const auto asked = known_int(count, constants_);
     if (!asked || *asked != agents)

@@ -222,6 +222,12 @@ Expressions::Text Expressions::binary(const Node& node, const Where& where) cons
     }
     if (op == "/" && where.form != Form::Scalar && a.kind == Kind::Float && a.real == 1.0)
         return {"rcp_fast(" + tight(b, Elem::Real, where, kAny) + ")", kAtom, Elem::Real};
+    if (op == "*" && where.form != Form::Scalar) // a factor of the polynomial costs nothing an element
+        for (const auto& [small, factor] : {std::pair(&a, &b), std::pair(&b, &a)})
+            if (callee(*small) == "tanh_small" && type(*factor).form == Form::Scalar)
+                return {"tanh_small(" + tight(*small->items.at(1), Elem::Real, where, kAny) + ", " +
+                            tight(*factor, Elem::Real, where, kAny) + ")",
+                        kAtom, Elem::Real};
     if (t.elem == Elem::Int && (is_data(a) || is_data(b))) {
         const int level = level_of(op);
         if (op == "*")

@@ -27,8 +27,9 @@ constexpr std::array kWords{
     "bar_sync"sv, "gemm"sv, "gemm_add"sv, "transposed"sv, "pack"sv, "store"sv, "load"sv, "store_rows"sv, "store_tile"sv,
     "gemm_async"sv, "wait"sv, "wait_gemm"sv, "wait_stores"sv, "arrive"sv, "sync"sv, "fence_async"sv, "Barriers"sv,
     "NamedBarriers"sv, "Channel"sv, "Draw"sv, "Mapped"sv, "warp"sv, "warpgroup"sv, "begin_roles"sv, "fewer_registers"sv,
-    "more_registers"sv, "thread_max_of"sv, "Classes"sv, "row_max_of"sv, "columns_of"sv, "logistic_of"sv, "Taken"sv,
-    "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv, "tanh_fast"sv, "tanh_small"sv, "fmaxf"sv, "fminf"sv};
+    "more_registers"sv, "thread_max_of"sv, "Classes"sv, "row_max_of"sv, "columns_of"sv, "logistic_of"sv,
+    "logistic_as"sv, "Taken"sv, "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv, "tanh_fast"sv,
+    "tanh_small"sv, "fmaxf"sv, "fminf"sv};
 
 } // namespace
 

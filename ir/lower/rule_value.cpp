@@ -155,9 +155,17 @@ void print_vote(Lines& out, Expressions& x, const std::string& name, const Node&
     t.form = t.form == Form::Rows ? Form::Row : t.form == Form::Cols ? Form::Column : t.form;
     const std::string tile = t.form == Form::Tile ? tile_in(of, x) : "", v = fresh(variable_of(t.form), taken);
     if (t.form == Form::Tile && tile.empty()) fail("no_rule", "any() of a tile that has no name", of.span);
-    out.push_back("    bool " + some + " = false;");
-    out.push_back("    " + loop_of(t, tile, v) + some + " = " + some + " | (" + x.print(of, Elem::Bool, {t.form, v}) +
+    // of a tile four: each element would wait for the predicate of the one before
+    const bool four = t.form == Form::Tile;
+    taken.push_back(v);
+    const std::string own = four ? fresh("four", taken) : some, one = four ? own + "[" + v + " & 3]" : some;
+    out.push_back("    bool " + own + (four ? "[4] = {false, false, false, false};" : " = false;"));
+    out.push_back("    " + loop_of(t, tile, v) + one + " = " + one + " | (" + x.print(of, Elem::Bool, {t.form, v}) +
                   ");");
+    if (four) {
+        out.push_back("    const bool " + some + " = " + own + "[0] | " + own + "[1] | " + own + "[2] | " + own +
+                      "[3];");
+    }
     out.push_back("    " + name + " = __any_sync(~0u, " + some + ");");
     out.push_back("}");
 }
@@ -199,8 +207,8 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
     if (parts.empty() && t.form == Form::Tile && t.elem == Elem::Real && apart)
         if (const auto [power, whole] = logistic_in(value); power != nullptr) {
             each(out, x, t, target.name, *power, "");
+            if (whole == &value) return out.push_back("logistic_as<elem>(" + target.name + ");"); // a weight
             out.push_back("logistic_of(" + target.name + ");");
-            if (whole == &value) return;
             x.hold(whole, target.name);
         }
     if (parts.empty()) return each(out, x, t, target.name, value, "");

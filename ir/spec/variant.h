@@ -54,10 +54,13 @@ Expr some_empty_row(const Variant& v);
 /// Real over b, h, i: the natural LSE of a text that returns none; null where there is no single softmax.
 Expr natural_lse(const Variant& v);
 
-/// What a kernel on tensor cores computes when all else is exact: q, k and v that the text computes, and the weights of
-/// the keys, each times its gain, are rounded once by `round` (Op::RoundF16, Op::RoundBF16) before a product takes
-/// them; normalisers sum weights that are not rounded; outputs of parts are not rounded either. In a pool of its own,
-/// whatever thread asks.
+/// What a kernel on tensor cores may make of the output when all else is exact: q, k and v that the text computes, and
+/// the weights of the keys, each times its gain, are rounded once by `round` (Op::RoundF16, Op::RoundBF16) before a
+/// product takes them; normalisers sum weights that are not rounded; outputs of parts are not rounded either.
+/// Of a softmax no one knows relative to what a kernel rounds: its output is as far from the exact one as the farther
+/// of two, weights that are rounded relative to a reference at which the largest loses most, and 2^-11 or 2^-8 times
+/// the root of the sum of the squares of all weights times their values, what losses that are independent add up to. So
+/// the distance is no matter of luck, and only the distance means anything. In a pool of its own, whatever thread asks.
 struct Baseline {
     Scalar scalar;
     Expr row_is_empty = nullptr, row_lse = nullptr; ///< as in the Variant

@@ -270,6 +270,14 @@ private:
         return out;
     }
 
+    /// (b, h, m) as a role calls it: of its own loop over work items, or what it takes from the role that has one.
+    std::vector<std::string> item_of(std::vector<Statement>& own) {
+        auto names = bound(own);
+        if (!names.empty()) return names;
+        const Spot gives = role([](const Statement& s) { return is_call(call_of(s), "publish"); });
+        return gives ? taken(gives->body, bound(gives->body), own) : names;
+    }
+
     void work_items() {
         const Spot loads = role([](const Statement& s) {
             const auto c = call_of(s);
@@ -277,12 +285,11 @@ private:
         });
         const Spot own = role([&](const Statement& s) { return assigns(s, out_.p_result); });
         if (!loads || !own) missing("a role that loads and one that computes");
-        const auto item = bound(loads->body);
-        auto names = bound(own->body);
-        if (names.empty()) names = taken(loads->body, item, own->body), out_.late = true;
-        if (item.size() != 3 || names.size() != 3) missing("a work item (b, h, m)");
+        const auto names = item_of(own->body), loaded = item_of(loads->body);
+        if (names.size() != 3 || loaded.size() != 3) missing("a work item (b, h, m)");
+        out_.late = bound(own->body).empty();
         out_.b = names[0], out_.h = names[1], out_.m = names[2];
-        out_.load_b = item[0], out_.load_h = item[1];
+        out_.load_b = loaded[0], out_.load_h = loaded[1];
         out_.mapped = static_cast<bool>(last(loads->body, [](const Statement& s) {
             const auto c = call_of(s);
             return c && c->items.size() == 3 && base(c->items[1]) == "K" && keyword(c, "signal");

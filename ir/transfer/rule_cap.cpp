@@ -5,7 +5,7 @@
 namespace cubridge::ir::transfer {
 namespace {
 
-constexpr double kSmall = 0.7; // of tanh_small (docs/cuir.md)
+constexpr double kSmall = 0.5; // of tanh_small (docs/cuir.md)
 
 bool is_score(Expr x) {
     return x->kind == Kind::Load && x->number == kScore;
@@ -35,7 +35,7 @@ Expr cap_of(Writer& writer, Expr value) {
     return only;
 }
 
-/// |argument| > 0.7 of elements. A score times a factor is compared with 0.7 over the factor: products that both the
+/// |argument| > 0.5 of elements. A score times a factor is compared with 0.5 over the factor: products that both the
 /// test and a branch read would be kept in registers from one to the other, an array as large as the tile.
 NodePtr beyond(ExprPool& pool, Writer& writer, Expr argument) {
     double coefficient = 1;

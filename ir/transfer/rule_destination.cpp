@@ -84,15 +84,22 @@ void without_storing_role(Work& w, const Spot& store) {
     Work::erase_all(w.role(), stages);
     w.erase_with(w.kernel.body, {staged});
     give_back_queries(w, free, buffer);
-    const auto with = [&](const NodePtr& call, const char* name) {
+    const auto with = [&](const NodePtr& call, const char* name, const NodePtr& number) {
         auto out = std::make_shared<syntax::Node>(*call);
-        if (name == nullptr) out->items.at(1) = count;
+        if (name == nullptr) out->items.at(1) = number;
         for (auto& k : out->keywords)
-            if (name != nullptr && k.name == name) k.value = count;
+            if (name != nullptr && k.name == name) k.value = number;
         return NodePtr(out);
     };
-    edit_made(w, free, [&](const NodePtr& call) { return with(call, nullptr); });
-    edit_made(w, channel, [&](const NodePtr& call) { return with(call, "takers"); });
+    edit_made(w, free, [&](const NodePtr& call) { return with(call, nullptr, count); });
+    NodePtr takers = count; // and the single warps that are left
+    for (Statement& s : w.kernel.body) {
+        const NodePtr role = s.kind == Statement::Kind::With ? s.node->items[0] : nullptr;
+        const NodePtr* warps = role && role->kind == Kind::Call ? keyword(role, "warps") : nullptr;
+        if (warps && last(s.body, [](const Statement& t) { return calls(t, "take"); }))
+            takers = binary("+", takers, *warps);
+    }
+    edit_made(w, channel, [&](const NodePtr& call) { return with(call, "takers", takers); });
 }
 
 } // namespace
@@ -153,8 +160,10 @@ void destination(Work& w) {
 }
 
 void order(Work& w) {
-    // items of which some have more keys than others: the longest first, or the last one to begin ends last
-    if ((w.part.keep->free & index_bit(axis::i)) == 0) return;
+    // drawn items of which some have more keys than others: the longest first, or the last one to begin ends last
+    const std::string& asked = w.launch.target.order;
+    if (asked.empty() && (w.part.keep->free & index_bit(axis::i)) == 0) return;
+    const std::string wanted = asked.empty() ? "\"heaviest_first\"" : '"' + asked + '"';
     Work::each(
         w.kernel.body, [](const Statement& s) { return s.kind == Statement::Kind::For; },
         [&](const Spot& s) {
@@ -162,13 +171,15 @@ void order(Work& w) {
                 if (!x) return x;
                 auto out = std::make_shared<syntax::Node>(*x);
                 for (auto& i : out->items) i = self(self, i);
-                if (x->kind == Kind::Call && base(x->items[0]) == "draw")
+                if (is_call(x, "draw") || (!asked.empty() && is_call(x, "bind")))
                     for (auto& k : out->keywords)
-                        if (k.name == "order" && text(k.value) != "\"heaviest_first\"")
-                            k.value = parse("\"heaviest_first\""), w.applied("order of work items");
+                        if (k.name == "order" && text(k.value) != wanted)
+                            k.value = parse(wanted), w.applied("order of work items");
                 return out;
             };
-            if (line_of(*s).find("draw(") != std::string::npos) s->node = edit(edit, s->node);
+            const std::string own = line_of(*s);
+            if (own.find("draw(") != std::string::npos || own.find("bind(") != std::string::npos)
+                s->node = edit(edit, s->node);
         });
 }
 

@@ -20,6 +20,7 @@ struct Target {
     Request request;                   ///< head dims, dtypes, lse, empty_rows, arch
     bool returns_lse = false;          ///< the text returns one: it is stored if Request::lse asks for it
     int keys = 0;                      ///< of a tile at most, for want of registers; 0: as many as fit plain scores
+    std::string order = {};            ///< of work items: "by_head", "heaviest_first"; empty: by a rule
 };
 
 struct Transferred {

@@ -6,6 +6,7 @@
 #include "cubridge/runtime/why.h"
 #include "runtime/adapter/gate.h"
 #include "runtime/adapter/refusal.h"
+#include "runtime/adapter/stored.h"
 #include "runtime/compiler/options.h"
 #include "runtime/launch/binding.h"
 #include <algorithm>
@@ -97,10 +98,8 @@ private:
         if (options_.store == nullptr) return stage.skipped("no store"), false;
         if (!options_.experts.empty()) return stage.skipped("an expert is named"), false;
         const bool disk = !options_.store->place().file.empty();
-        const std::string text = " text=" + source_id(specification_).hex(16);
-        const auto own = [&](const cache::Summary& s) { return s.build.ends_with(text); };
-        auto found = take(options_.store->find(key_, own));
-        if (!found) found = take(options_.store->find(key_));
+        auto found = best_stored(*options_.store, key_, source_id(specification_), options_.device,
+                                 [this](std::optional<cache::Record> record) { return take(std::move(record)); });
         stage.ok();
         // A generic kernel that was made before the rules of this library were tried on the variant gives way.
         if (found && (options_.compiler != nullptr || options_.renew) && !options_.printer &&
@@ -181,7 +180,7 @@ private:
     /// kernel came of any, the stages say why, and the generic one is to be made.
     bool rules(Artifact& artifact) {
         if (options_.printer) return false;
-        auto experts = ir::Candidate::experts(specification_, request_);
+        auto experts = ir::Candidate::in_turn(specification_, request_);
         if (!experts) {
             Timed stage(*this, "transfer");
             passed_over(stage, experts.error(), "");
@@ -231,7 +230,7 @@ private:
             artifact.program = candidate->program();
             artifact.difference = std::move(lowered->difference);
             artifact.build.made_by = "rules";
-            artifact.build.rules = fmt::format("{} abi-{}", ir::candidate_version(), ir::abi::kKernelAbi);
+            artifact.build.rules = rules_build();
             artifact.build.expert = candidate->expert();
             warpgroups = std::move(lowered->warpgroups);
             stage.ok();
@@ -360,6 +359,10 @@ private:
 };
 
 } // namespace
+
+std::string rules_build() {
+    return fmt::format("{} abi-{}", ir::candidate_version(), ir::abi::kKernelAbi);
+}
 
 Report adapt(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
              const AdaptOptions& options) {

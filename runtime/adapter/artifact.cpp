@@ -13,10 +13,14 @@ namespace {
 constexpr int kMetadataFormat = 1;
 constexpr std::array<const char*, 3> kLevels = {"none", "executor", "gpu"};
 
-/// What serves first among the artifacts of one key: how it was made, then how far it was verified.
+/// What serves first among the artifacts of one key: how it was made, whether it was chosen by measuring, then how far
+/// it was verified.
 std::int64_t rank_of(const Artifact& artifact) {
     const auto& by = artifact.build.made_by;
-    return (by == "rules" ? 30 : by == "model" ? 20 : 10) + static_cast<std::int64_t>(artifact.verification.level);
+    return (by == "rules"   ? 30
+            : by == "model" ? 20
+                            : 10) +
+           (artifact.build.tuned.empty() ? 0 : 5) + static_cast<std::int64_t>(artifact.verification.level);
 }
 
 ir::Error incomplete(const std::string& what) {
@@ -92,6 +96,7 @@ Json metadata_of(const Artifact& a) {
     all.add("format", kMetadataFormat).add("build", std::move(build)).add("subject", a.subject);
     all.add("specification", a.specification.hex()).add("places", std::move(places));
     all.add("entries", std::move(entries)).add("verification", std::move(verification));
+    if (a.tuning) all.add("tuning", a.tuning->json());
     return all;
 }
 
@@ -107,6 +112,7 @@ std::string BuildId::text() const {
     add("model", model);
     add("compiler", compiler);
     add("options", options);
+    add("tuned", tuned);
     return out;
 }
 
@@ -169,8 +175,18 @@ ir::Result<Artifact> Artifact::from_record(const cache::Record& record) {
     a.subject = all.string("subject");
     const auto specification = cache::Digest::from_hex(all.string("specification"));
     const Members build = all.object("build");
-    a.build = {record.made_by,        build.string("rules"),    build.string("expert"),
-               build.string("model"), build.string("compiler"), build.string("options")};
+    a.build = {record.made_by,
+               build.string("rules"),
+               build.string("expert"),
+               build.string("model"),
+               build.string("compiler"),
+               build.string("options"),
+               ""};
+    if (const auto* tuning = json->find("tuning")) {
+        a.tuning = Tuning::read(*tuning);
+        if (!a.tuning) return incomplete("what was measured can't be read");
+        a.build.tuned = a.tuning->device;
+    }
     for (const auto& entry : all.array("entries")) {
         const Members e(&entry, missing);
         a.entries.push_back({e.string("name"), e.small("registers"), e.small("stack"), e.small("spill_stores"),

@@ -96,6 +96,7 @@ std::string Report::json(const ir::Specification* specification, const ir::Reque
     out.add("stages", stages_of(stages)).add("total_ms", rounded(total_ms));
     out.add("cubin_bytes", artifact ? static_cast<std::int64_t>(artifact->cubin.size()) : 0);
     out.add("entries", entries_of(artifact ? artifact->entries : std::vector<CompiledEntry>{}));
+    out.add("tuning", artifact && artifact->tuning ? artifact->tuning->json() : Json());
     out.add("request", request_of(request)).add("warnings", texts(warnings));
     return out.text();
 }

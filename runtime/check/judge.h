@@ -12,11 +12,12 @@ struct Judgement {
 };
 
 /// A kernel's output against exact values, row by row (the last axis). An element may be off by the larger of twice the
-/// baseline's error and one ulp of the row's largest value. The baseline's error is the largest of `baseline`, rounded,
-/// in this row and the 8 before and after it under the same leading axes: both errors are random, and those of one row
-/// alone may be small by chance. Without `baseline` it is that of the exact row rounded once; float32 has besides what
-/// rounding scores of positions up to `reach` costs. The relative L2 error of all is bounded too (2e-3, 1e-2, 1e-5 for
-/// float16, bfloat16, float32). NaN and infinities must be where the reference has them, -inf as -inf.
+/// baseline's error and one ulp of the row's largest value. The baseline's error is the largest of `baseline`, which is
+/// not rounded, and half an ulp more for rounding it, in this row and the 32 before and after it under the same leading
+/// axes: errors are random, and those of one row alone may be small by chance. Without `baseline` it is that of the
+/// exact row rounded once; float32 has besides what rounding scores of positions up to `reach` costs. The relative L2
+/// error of all is bounded too (2e-3, 1e-2, 1e-5 for float16, bfloat16, float32). NaN and infinities must be where the
+/// reference has them, -inf as -inf.
 Judgement judge_output(const ir::Array& got, const ir::Array& exact, ir::DType type, std::int64_t reach,
                        const ir::Array* baseline = nullptr);
 /// A log-sum-exp, float32: 1e-5 of the value or of 1; with a `baseline`, whose kernel adds scores

@@ -24,6 +24,10 @@ std::string arch_of(int major, int minor) {
     return fmt::format("sm_{}{}{}", major, minor, suffix ? "a" : "");
 }
 
+std::string device_text(const Device& device) {
+    return fmt::format("{}, {} SMs", device.name, device.multiprocessors);
+}
+
 Driver::Driver(Symbols symbols) : symbols_(std::make_unique<const Symbols>(symbols)) {}
 Driver::~Driver() = default;
 

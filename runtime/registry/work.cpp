@@ -52,6 +52,13 @@ bool may_give_nan(const ir::Specification& specification, const ir::Request& req
                        [](const auto& part) { return part.empty == ir::Part::Empty::NaN; });
 }
 
+/// What a kernel for it may have been tuned on; empty where none is named.
+std::string device_of(Devices& devices, int ordinal) {
+    if (ordinal < 0) return "";
+    const auto context = devices.context(ordinal);
+    return context ? device_text((*context)->device()) : "";
+}
+
 /// 90 of "sm_90a".
 int number_of(const std::string& arch) {
     return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
@@ -151,6 +158,7 @@ void Engine::State::look_up(Slot& slot, const std::shared_ptr<Job>& job) {
     if (!prepare(slot, job, specification, request)) return;
     AdaptOptions options;
     options.store = store.get();
+    options.device = device_of(devices, slot.query.device);
     options.renew = job->make;
     auto report = adapt(specification, request, options);
     trace(report, *specification, request);
@@ -180,6 +188,7 @@ void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
     AdaptOptions options;
     options.compiler = compiler;
     options.store = store.get();
+    options.device = device_of(devices, slot.query.device);
     options.locks = locks.get();
     options.workers = *settings.workers;
     options.deadline = std::chrono::steady_clock::now() + settings.deadline;

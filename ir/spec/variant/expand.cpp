@@ -12,16 +12,24 @@ constexpr double kInf = HUGE_VAL;
 
 struct Rows { // of one part, over b, h, i (and d)
     Expr out, lse, some;
+    Expr spread = nullptr; // what rounding a softmax's weights costs `out`, however it falls
 };
 
-using Rounding = std::optional<Op>; // nothing: exact
+struct Rounding { // nothing: exact
+    std::optional<Op> operands{}, weights{};
+};
 
 /// What a kernel keeps in the narrow type: computed operands and weights. Tensors of the caller are in it already.
-Expr narrow(const Variant& v, Rounding by, Expr e) {
+Expr narrow(const Variant& v, std::optional<Op> by, Expr e) {
     return by && (e->kind != Kind::Load || e->number > 2) ? v.pool->apply(*by, e) : e;
 }
 
-Expr with_dot(const Variant& v, const Part& p, Expr e, Rounding by = {}) {
+/// The most that rounding takes from a number, relative to it: half a step at the lower end of its power of two.
+double largest_loss(Op round) {
+    return std::ldexp(1, round == Op::RoundF16 ? -11 : -8);
+}
+
+Expr with_dot(const Variant& v, const Part& p, Expr e, std::optional<Op> by = {}) {
     ExprPool& pool = *v.pool;
     if (!e) return e;
     const Expr products = pool.mul(narrow(v, by, p.q), narrow(v, by, p.k));
@@ -39,21 +47,26 @@ Expr some_key(const Variant& v, const Part& p) {
 
 Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {}) {
     ExprPool& pool = *v.pool;
-    const Expr zero = pool.real(0), keep = with_dot(v, p, p.keep, by), gain = with_dot(v, p, p.gain, by);
-    const Expr value = narrow(v, by, p.v);
+    const Expr zero = pool.real(0), keep = with_dot(v, p, p.keep, by.operands),
+               gain = with_dot(v, p, p.gain, by.operands), value = narrow(v, by.operands, p.v);
     Rows r{nullptr, nullptr, some_key(v, p)};
     const auto sum = [&](Expr w) { return over_keys(v, p, ReduceOp::Sum, pool.select(keep, w, zero)); };
-    const auto weighted = [&](Expr w) { return pool.mul(narrow(v, by, gain ? pool.mul(w, gain) : w), value); };
-    // A kernel may round its weights relative to any reference, and few know the largest score when they do. Relative
-    // to that one the largest weight is 1 and loses nothing, which peaked rows can't be held to: here it loses as much
-    // as a number can, half a step at the lower end of its power of two.
+    const auto gained = [&](Expr w) { return gain ? pool.mul(w, gain) : w; };
+    const auto weighted = [&](Expr w) { return pool.mul(narrow(v, by.weights, gained(w)), value); };
+    // Relative to the row's maximum the largest weight is 1 and loses nothing, which few kernels can promise: they
+    // round before they know it. Here it loses as much as a number can.
     const auto softmax = [&](Expr w) {
-        if (!by) return weighted(w);
-        const double largest = 1 + std::ldexp(1.001, *by == Op::RoundF16 ? -11 : -8);
+        if (!by.weights) return weighted(w);
+        const double largest = 1 + 1.001 * largest_loss(*by.weights);
         return pool.mul(pool.real(1 / largest), weighted(pool.mul(pool.real(largest), w)));
     };
+    // Losses of weights that differ are independent of each other: the root of the sum of their largest squares.
+    const auto spread = [&](Expr w) {
+        const Expr one = pool.mul(gained(w), value), all = pool.apply(Op::Sqrt, sum(pool.mul(one, one)));
+        return pool.mul(pool.real(largest_loss(*by.operands)), all);
+    };
     if (p.weights.kind != Weights::Kind::Softmax) {
-        const Expr w = with_dot(v, p, p.weights.value, by);
+        const Expr w = with_dot(v, p, p.weights.value, by.operands);
         r.out = sum(weighted(w));
         if (p.weights.kind == Weights::Kind::Ratio) {
             Expr mass = sum(w);
@@ -62,7 +75,7 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {
         }
         return r;
     }
-    const Expr x = pool.select(keep, with_dot(v, p, p.score, by), pool.real(-kInf));
+    const Expr x = pool.select(keep, with_dot(v, p, p.score, by.operands), pool.real(-kInf));
     Expr m = over_keys(v, p, ReduceOp::Max, x);
     for (const Expr s : p.weights.extra) m = pool.apply(Op::Max, m, s);
     const Expr shift = pool.select(pool.apply(Op::Eq, m, pool.real(-kInf)), zero, m);
@@ -71,6 +84,7 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {
     for (const Expr s : p.weights.extra) mass = pool.add(mass, pool.apply(Op::Exp, pool.sub(s, shift)));
     r.lse = pool.add(shift, pool.apply(Op::Log, mass));
     r.out = pool.apply(Op::Div, sum(softmax(e)), mass);
+    if (by.operands) r.spread = pool.apply(Op::Div, spread(e), mass);
     r.some = pool.logical_not(pool.apply(Op::Eq, m, pool.real(-kInf))); // a captured bias hides keys as well
     if (!p.weights.extra.empty() || empty == Part::Empty::Never) return r;
     Expr none = zero;
@@ -80,6 +94,7 @@ Rows rows_of(const Variant& v, const Part& p, Part::Empty empty, Rounding by = {
         none = pool.apply(Op::Div, over_keys(v, p, ReduceOp::Sum, all), keys);
     }
     r.out = pool.select(r.some, r.out, none);
+    if (r.spread) r.spread = pool.select(r.some, r.spread, zero);
     return r;
 }
 
@@ -169,6 +184,29 @@ Expr some_empty_row(const Variant& v) {
 
 namespace {
 
+Expr distance(ExprPool& pool, Expr a, Expr b) {
+    return pool.apply(Op::Abs, pool.sub(a, b));
+}
+
+/// How far off the output may be: what rounding operands costs, which the parts of `rows` do, and what their spreads
+/// do. Null: no part has one.
+Expr spread_of(const Scalar& scalar, const Variant& v, const std::vector<Rows>& rows, Expr exact) {
+    ExprPool& pool = *v.pool;
+    const Expr here = outputs(scalar, v, rows)[0].body;
+    std::vector<Expr> moves;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+        if (!rows[k].spread) continue;
+        std::vector<Rows> moved = rows;
+        moved[k].out = pool.add(moved[k].out, moved[k].spread);
+        moves.push_back(distance(pool, outputs(scalar, v, moved)[0].body, here));
+    }
+    if (moves.empty()) return nullptr;
+    Expr off = moves[0];
+    for (std::size_t k = 1; k < moves.size(); ++k)
+        off = pool.apply(Op::Sqrt, pool.add(pool.mul(off, off), pool.mul(moves[k], moves[k])));
+    return here == exact ? off : pool.add(off, distance(pool, here, exact));
+}
+
 Expr lse_of(const Variant& v, Rounding by) {
     if (v.lse) return nullptr; // the text returns it
     if (v.parts.size() != 1 || v.parts[0].weights.kind != Weights::Kind::Softmax) return nullptr;
@@ -185,12 +223,22 @@ Baseline baseline(const Scalar& scalar, const Variant& variant, Op round) {
     Variant all = variant;
     all.facts = scalar.facts; // carried along: they may read the tables of the same pool
     const Variant v = carry(all, false);
-    std::vector<Rows> rows;
-    for (const Part& p : v.parts) rows.push_back(rows_of(v, p, p.empty, round));
-    Baseline out{scalar, v.row_is_empty, lse_of(v, round)};
+    const auto rows = [&](Rounding by) {
+        std::vector<Rows> out;
+        for (const Part& p : v.parts) out.push_back(rows_of(v, p, p.empty, by));
+        return out;
+    };
+    const std::vector<Rows> once = rows({round, round});
+    Baseline out{scalar, v.row_is_empty, lse_of(v, {round, round})};
     out.scalar.pool = v.pool;
     out.scalar.facts = v.facts;
-    out.scalar.out = outputs(scalar, v, rows);
+    out.scalar.out = outputs(scalar, v, once);
+    ExprPool& pool = *v.pool;
+    const Expr exact = outputs(scalar, v, rows({}))[0].body;
+    if (const Expr off = spread_of(scalar, v, rows({round, {}}), exact)) {
+        Expr& body = out.scalar.out[0].body;
+        body = pool.add(exact, pool.apply(Op::Max, distance(pool, body, exact), off));
+    }
     return out;
 }
 

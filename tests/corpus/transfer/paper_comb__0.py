@@ -13,7 +13,7 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    scale = 0.7 * sqrt(D)
+    scale = 0.5 * sqrt(D)
     scale1 = LOG2E * 2.0
     scale2 = 2.0 * LOG2E / sqrt(D)
     scale3 = 1.0 / sqrt(D)

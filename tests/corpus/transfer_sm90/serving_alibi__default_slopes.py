@@ -47,7 +47,8 @@ def attention(
     k_full, k_free = barrier(1, n=ST), barrier(WG, n=ST)
     v_full, v_free = barrier(1, n=ST), barrier(WG, n=ST)
     turn = named_barrier(2, n=WG)
-    items = channel(4, takers=WG + 1)
+    items = channel(4, takers=WG + 2)
+    begun = barrier(1)                                      # the load role has the last item that was decided
 
     def key_tiles(b, h, i0, i1):
         some = clamp(Sk + i1 - Sq, 0, Sk)
@@ -75,27 +76,36 @@ def attention(
         ready = not any(limit == -inf)                      # every row has a reference
         return base, limit, row_sum, shrink, moved, ready
 
-    with role("load", warps=1, registers=40):
-        first = 0                                           # step of the stream at which this item begins
+    with role("decide", warps=1, registers=40):             # beside the copies, so that short items don't wait for it
         for w, (b, h, m) in enumerate(draw(ticket, B, Hq, cdiv(Sq, BM), order="heaviest_first")):
             ranges = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             publish(items, (True, b, h, m, ranges))
+            wait(begun, w)                                  # what is drawn early can't be shared out when work runs out
+        publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
+
+    with role("load", warps=1, registers=40):
+        w, first = 0, 0                                     # item; step of the stream at which it begins
+        more, b, h, m, ranges = take(items)
+        while more:
+            arrive(begun)
             y, q = divmod(w, QB)
             wait(q_free[q], y - 1)
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs[q], signal=q_full[q])
+            n, before = 0, 0                                # tiles of this step and of the last one
             for k in range(length(ranges) + 1):             # K goes one step ahead of V
+                before = n
                 if k < length(ranges):
                     n, masked = pick(ranges, k)
                     u, s = divmod(first + k, ST)
                     wait(k_free[s], u - 1)
                     copy_async(K[b, h // G, n * BN:(n + 1) * BN], Ks[s], signal=k_full[s])
                 if k > 0:
-                    n, masked = pick(ranges, k - 1)
                     u, s = divmod(first + k - 1, ST)
                     wait(v_free[s], u - 1)
-                    copy_async(V[b, h // G, n * BN:(n + 1) * BN], Vs[s], signal=v_full[s])
+                    copy_async(V[b, h // G, before * BN:(before + 1) * BN], Vs[s], signal=v_full[s])
             first += length(ranges)
-        publish(items, (False, 0, 0, 0, key_tiles(0, 0, 0, 0)))
+            w += 1
+            more, b, h, m, ranges = take(items)
 
     with role("store", warps=1, registers=40):
         w = 0

@@ -37,45 +37,55 @@ TEST_F(Cli, HelpForEveryCommand) {
 }
 
 TEST_F(Cli, UsageIsTwo) {
-    const std::vector<std::vector<std::string>> wrong = {{},
-                                                         {"frobnicate"},
-                                                         {"adapt"},
-                                                         {"adapt", "no/such/file.py"},
-                                                         {"adapt", "nosuchname"},
-                                                         {"adapt", "causal", "--frob"},
-                                                         {"adapt", "causal", "--arch", "hopper"},
-                                                         {"adapt", "causal", "--dtype", "int4"},
-                                                         {"adapt", "causal", "--head-dim", "0"},
-                                                         {"adapt", "causal", "--head-dim", "12x"},
-                                                         {"adapt", "causal", "--heads", "7:2"},
-                                                         {"adapt", "causal", "--set", "window"},
-                                                         {"adapt", "causal", "--set", "window=abc"},
-                                                         {"adapt", "causal", "--arg", "a=q17[S]"},
-                                                         {"adapt", "causal", "--arg", "a=i32[S"},
-                                                         {"adapt", "causal", "--arg", "a=i32[a,b,c,d,e]"},
-                                                         {"adapt", "causal", "--set", "a=1", "--absent", "a"},
-                                                         {"adapt", "causal", "--rows", "head"},
-                                                         {"adapt", "causal", "--lse"},
-                                                         {"adapt", "causal:"},
-                                                         {"adapt", "causal:+mask"},
-                                                         {"cache"},
-                                                         {"cache", "frob"},
-                                                         {"cache", "show"},
-                                                         {"cache", "show", "zz"},
-                                                         {"cache", "show", "abcd"},
-                                                         {"specs", "nosuchname"},
-                                                         {"explain"},
-                                                         {"explain", "no/such/file.py"},
-                                                         {"lift"},
-                                                         {"lift", "no/such/file.cu"},
-                                                         {"lower"},
-                                                         {"lower", "no/such/file.py"},
-                                                         {"exec"},
-                                                         {"exec", "no/such/file.py", "--spec", "causal"},
-                                                         {"exec", sample("prefix_lm.py")},
-                                                         {"exec", sample("prefix_lm.py"), "--spec", "nosuchname"},
-                                                         {"exec", "a", "--spec", "causal", "--seeds", "0"},
-                                                         {"info", "x"}};
+    const std::vector<std::vector<std::string>> wrong = {
+        {},
+        {"frobnicate"},
+        {"adapt"},
+        {"adapt", "no/such/file.py"},
+        {"adapt", "nosuchname"},
+        {"adapt", "causal", "--frob"},
+        {"adapt", "causal", "--arch", "hopper"},
+        {"adapt", "causal", "--dtype", "int4"},
+        {"adapt", "causal", "--head-dim", "0"},
+        {"adapt", "causal", "--head-dim", "12x"},
+        {"adapt", "causal", "--heads", "7:2"},
+        {"adapt", "causal", "--set", "window"},
+        {"adapt", "causal", "--set", "window=abc"},
+        {"adapt", "causal", "--arg", "a=q17[S]"},
+        {"adapt", "causal", "--arg", "a=i32[S"},
+        {"adapt", "causal", "--arg", "a=i32[a,b,c,d,e]"},
+        {"adapt", "causal", "--set", "a=1", "--absent", "a"},
+        {"adapt", "causal", "--rows", "head"},
+        {"adapt", "causal", "--lse"},
+        {"check", "causal", "--tune"},
+        {"adapt", "causal", "--tune", "--expert", "prefill_sm80"},
+        {"adapt", "causal", "--tune=1"},
+        {"adapt", "causal", "--shape", "4:4096"},
+        {"adapt", "causal", "--tune", "--shape", "4096"},
+        {"adapt", "causal", "--tune", "--shape", "0:4096"},
+        {"adapt", "causal", "--tune", "--shape", "4:x"},
+        {"explain", "causal", "--shape", "4"},
+        {"adapt", "causal", "--tune", "--rows", "tail", "--shape", "1:8:4"},
+        {"adapt", "causal:"},
+        {"adapt", "causal:+mask"},
+        {"cache"},
+        {"cache", "frob"},
+        {"cache", "show"},
+        {"cache", "show", "zz"},
+        {"cache", "show", "abcd"},
+        {"specs", "nosuchname"},
+        {"explain"},
+        {"explain", "no/such/file.py"},
+        {"lift"},
+        {"lift", "no/such/file.cu"},
+        {"lower"},
+        {"lower", "no/such/file.py"},
+        {"exec"},
+        {"exec", "no/such/file.py", "--spec", "causal"},
+        {"exec", sample("prefix_lm.py")},
+        {"exec", sample("prefix_lm.py"), "--spec", "nosuchname"},
+        {"exec", "a", "--spec", "causal", "--seeds", "0"},
+        {"info", "x"}};
     for (const auto& arguments : wrong) {
         const Ran r = run(arguments);
         EXPECT_EQ(r.status, 2) << (arguments.empty() ? "" : arguments.back());
@@ -100,6 +110,22 @@ TEST_F(Cli, UnknownParametersAndTextsThatAreRefusedAreThree) {
     EXPECT_TRUE(holds(r.error, "^"));
 }
 
+TEST_F(Cli, TuneNeedsAGpu) {
+    const auto about = run({"info", "--json"}).json();
+    if (about.find("gpus") != nullptr && about.find("gpus")->items() != nullptr &&
+        !about.find("gpus")->items()->empty())
+        GTEST_SKIP() << "there is one here";
+    const Ran r = run({"adapt", "causal", "--tune", "--json"});
+    EXPECT_EQ(r.status, 7);
+    const auto json = r.json();
+    ASSERT_NE(json.find("error"), nullptr) << r.out;
+    EXPECT_TRUE(holds(*json.find("error")->find("message")->string(), "--tune measures on a GPU: ")) << r.out;
+    EXPECT_NE(*json.find("error")->find("hint")->string(), "");
+    EXPECT_TRUE(json.find("artifact")->is_null() && json.find("tuning")->is_null());
+    EXPECT_TRUE(holds(r.error, "--tune measures on a GPU")) << r.error;
+    EXPECT_EQ(run({"cache", "list", "--json"}).out, "");
+}
+
 TEST_F(Cli, AdaptGivesOneObjectASpecification) {
     if (!compiles()) GTEST_SKIP() << "no NVRTC here";
     const Ran r = run({"adapt", sample("prefix_lm.py"), "causal", "--arch", "sm_80", "--json"});
@@ -108,7 +134,7 @@ TEST_F(Cli, AdaptGivesOneObjectASpecification) {
     for (std::size_t k = 0; k < 2; ++k) {
         const auto json = r.json(k);
         for (const char* field : {"status", "error", "variant", "request_key", "artifact", "arch", "made_by", "tier",
-                                  "expert", "stages", "cubin_bytes", "entries", "warnings"})
+                                  "expert", "stages", "cubin_bytes", "entries", "tuning", "warnings"})
             ASSERT_NE(json.find(field), nullptr) << field;
         EXPECT_EQ(*json.find("status")->string(), "ready");
         EXPECT_EQ(*json.find("made_by")->string(), "rules");

@@ -146,9 +146,17 @@ TEST_F(Programs, ExplainShowsVariantRulesAndDifference) {
         EXPECT_TRUE(holds(r.out, part)) << part << "\n" << r.out;
     const auto json = run({"explain", "causal", "--json", "--expert", "prefill_sm80"}).json();
     for (const char* field : {"specification", "error", "variant", "chosen", "expert", "rules", "executed",
-                              "passed_over", "generic_because", "copied", "printed", "difference"})
+                              "configurations", "passed_over", "generic_because", "copied", "printed", "difference"})
         ASSERT_NE(json.find(field), nullptr) << field;
     EXPECT_EQ(*json.find("expert")->string(), "prefill_sm80");
+    ASSERT_EQ(json.find("configurations")->items()->size(), 4U);
+    const auto& first = json.find("configurations")->items()->front();
+    EXPECT_EQ(*first.find("name")->string(), "prefill_sm90");
+    EXPECT_EQ(*first.find("keys")->integer(), 128);
+    EXPECT_EQ(*first.find("order")->string(), "heaviest_first");
+    const auto twice = run({"explain", "causal", "--json", "--shape", "8:4096"}).json();
+    EXPECT_EQ(*twice.find("configurations")->items()->front().find("tiles")->integer(),
+              2 * *first.find("tiles")->integer());
     EXPECT_TRUE(json.find("error")->is_null() && json.find("generic_because")->is_null());
     EXPECT_TRUE(json.find("passed_over")->items()->empty());
     EXPECT_GT(json.find("rules")->items()->size(), 1U);

@@ -14,6 +14,23 @@ namespace cubridge::ir {
 /// The version of experts, rules and executor together: what an artifact that names another was made without.
 const std::string& candidate_version();
 
+/// Lengths that a configuration is judged by. Kernels take any; the default stands for long sequences.
+struct Shape {
+    std::int64_t batch = 4, rows = 4096, keys = 4096;
+    int heads_kv = 0; ///< 0: as many as share 32 query heads
+    bool operator==(const Shape&) const = default;
+};
+
+/// One of the programs that rules can make of an expert for a variant.
+struct Configuration {
+    std::string name;  ///< the expert's, as Candidate::transfer takes it: "prefill_sm90/96/by_head"
+    int keys = 0;      ///< of a tile
+    std::string order; ///< of work items: "by_head", "heaviest_first"
+    double us = 0;     ///< of a launch at the Shape, by a model (docs/choosing.md); 0: it has none of this program
+    std::int64_t tiles = 0, masked = 0; ///< key tiles that work items visit, and those of them that need the mask
+    bool guessed = false;               ///< data decide which: half of them, as if
+};
+
 /// A program that rules made. Immutable; shared; any thread.
 class Candidate {
 public:
@@ -22,9 +39,18 @@ public:
     /// where the compiler ran out of registers. Errors: what no expert would change: "no_rule" for a text that is no
     /// attention, "unsupported" for what of the request no expert has.
     static Result<std::vector<std::string>> experts(const Specification& specification, const Request& request);
-    /// From one of them. Errors: those of experts(); "no_rule" names what no rule handles; "unsupported" where the
-    /// expert is for another architecture, "name" where there is none of that name.
-    /// Any thread: nothing is built in the specification's own pool of expressions.
+    /// What can be made of the first expert that rules can change, at most four, the cheapest first: the one that
+    /// experts() begins with, unless the model finds another cheaper by more than its own error. Errors: those of
+    /// transfer() for the last expert.
+    static Result<std::vector<Configuration>> configurations(const Specification& specification, const Request& request,
+                                                             const Shape& shape = {});
+    /// What is tried in turn until one can be made: experts(), and before them the first of configurations() where that
+    /// is another one.
+    static Result<std::vector<std::string>> in_turn(const Specification& specification, const Request& request);
+    /// From one of them, or in the order of work items that the name ends with (`prefill_sm90/by_head`). Errors: those
+    /// of experts(); "no_rule" names what no rule handles; "unsupported" where the expert is for another architecture,
+    /// "name" where there is none of that name. Any thread: nothing is built in the specification's own pool of
+    /// expressions.
     static Result<Candidate> transfer(const Specification& specification, const Request& request,
                                       const std::string& expert);
 

@@ -17,9 +17,10 @@ Result<GenericKernel> generic_kernel(const Specification& specification, const R
 
 /// The baseline that errors are measured against: the float64 build of what the Variant means, in which everything that
 /// a kernel on tensor cores must store in the type of k and v is rounded to it once: the weights, and q, k, v where the
-/// text computes them. `request` is the kernel's; the baseline reads and writes float64 tensors, and its output is not
-/// rounded. Any thread. Errors: as above; "unsupported" where there is no Variant, or k and v are neither float16 nor
-/// bfloat16.
+/// text computes them. Of a softmax's weights it is the largest error that rounding them may add up to, since a kernel
+/// may round them relative to any number. `request` is the kernel's; the baseline reads and writes float64 tensors, and
+/// its output is not rounded. Any thread. Errors: as above; "unsupported" where there is no Variant, or k and v are
+/// neither float16 nor bfloat16.
 Result<GenericKernel> baseline_kernel(const Specification& specification, const Request& request);
 
 } // namespace cubridge::ir

@@ -49,12 +49,17 @@ struct AdaptOptions {
     /// A generic kernel that was made without the rules of this library is no answer, even where nothing can be
     /// compiled.
     bool renew = false;
-    /// Only these experts, in this order; empty: all for the architecture, the best first. Where one is named, nothing
+    /// device_text() of the GPU that the kernel is for: what was tuned on another gives way. Empty: any is as good.
+    std::string device;
+    /// Only these experts, in this order; empty: ir::Candidate::in_turn(). Where one is named, nothing
     /// is looked up and nothing kept: the store is for what would be made without.
     std::vector<std::string> experts;
     /// Prints the kernel; empty: ir::generic_kernel. Replaced where a kernel of one's own is to pass the pipeline.
     std::function<ir::Result<ir::GenericKernel>(const ir::Specification&, const ir::Request&)> printer;
 };
+
+/// BuildId::rules of a kernel that the rules of this library make.
+std::string rules_build();
 
 /// Looks in the store, waits for another maker of the same key or becomes it, makes, compiles and publishes. Any
 /// thread; throws nothing but std::bad_alloc. The kernel has not run: its record says "compiled, not run".

@@ -2,9 +2,11 @@
 // as a Record. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/cache/record.h"
+#include "cubridge/ir/candidate.h"
 #include "cubridge/ir/launch.h"
 #include "cubridge/ir/specification.h"
 #include "cubridge/runtime/compiler.h"
+#include "cubridge/runtime/json.h"
 
 namespace cubridge::runtime {
 
@@ -18,6 +20,7 @@ struct BuildId {
     std::string model;               ///< empty unless made_by is "model"
     std::string compiler;            ///< Compiler::identity()
     std::string options;             ///< joined by blanks
+    std::string tuned;               ///< the device on which it was chosen by measuring; empty: by the model
     std::string text() const;        ///< one line
     bool operator==(const BuildId&) const = default;
 };
@@ -40,6 +43,24 @@ struct Verification {
     double error_ratio = 0;                   ///< worst error over that of the low-precision baseline
 };
 
+/// What was measured when a kernel was chosen.
+struct Tuning {
+    struct Row {
+        ir::Configuration configuration;
+        double us = 0, spread = 0;
+        int launches = 0;
+        bool chosen = false;
+        std::string refused; ///< why it was not timed
+    };
+    std::string device; ///< device_text()
+    ir::Shape shape;
+    std::vector<Row> rows; ///< in the model's order
+
+    Json json() const;
+    /// Nothing where it is none.
+    static std::optional<Tuning> read(const Json& json);
+};
+
 struct Artifact {
     cache::Digest key, id;
     BuildId build;
@@ -54,6 +75,7 @@ struct Artifact {
     cache::Digest specification; ///< source_id() of the text that it was made from
     std::vector<CompiledEntry> entries;
     Verification verification;
+    std::optional<Tuning> tuning;
     std::int64_t created = 0; ///< Unix seconds
 
     cache::Record to_record() const;

@@ -28,6 +28,9 @@ struct Device {
 /// "sm_90a" for 9.0 and "sm_<n>a" from 10.0 on, where the features that fast kernels need have the suffix; plain below.
 std::string arch_of(int major, int minor);
 
+/// "NVIDIA H200, 132 SMs": what a measurement holds for.
+std::string device_text(const Device& device);
+
 /// An open driver. Any thread may use it. Opening and closing cost nothing on the GPU: cuInit runs with the first call
 /// that asks about devices, so that a process which only opens it may still fork. libcuda stays mapped until the
 /// process ends.

@@ -15,7 +15,7 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = 1.0                                              # a score times unit is a power of two
-    scale = 0.7 * sqrt(D)
+    scale = 0.5 * sqrt(D)
     scale1 = LOG2E * 2.0
     scale2 = 2.0 * LOG2E / sqrt(D)
     scale3 = 1.0 / sqrt(D)

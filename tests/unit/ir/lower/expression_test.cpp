@@ -35,7 +35,7 @@ static int cdiv(int a, int b) { return (a + b - 1) / b; }
 static float exp2_fast(float x) { return std::exp2(x); }
 static float rcp_fast(float x) { return 1 / x; }
 static float tanh_fast(float x) { return std::tanh(x); }
-static float tanh_small(float x) { return std::tanh(x); }
+static float tanh_small(float x, float by = 1) { return std::tanh(x) * by; }
 static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 static float __fmul_rn(float a, float b) { return a * b; }
 static float __fadd_rn(float a, float b) { return a + b; }
@@ -45,6 +45,8 @@ struct Rows { int first; int operator[](int r) const { return first + 3 * r; } }
 struct Cols { int first; int operator[](int c) const { return first + c; } float real(int c) const { return (float)(first + c); }
               static int offset(int c) { return c; } int after(int x) const { return x - first; } float before(int c, int x) const { return (float)(x - first - c); } };
 template <int N> void logistic_of(float (&x)[N]) { for (float& y : x) y = 1.0f / (1.0f + exp2f(y)); }
+struct elem {};
+template <class T, int N> void logistic_as(float (&x)[N]) { logistic_of(x); }
 struct Pairs { float operator()(int h, int k) const { return 0.25f * (float)h + (float)k; } int size(int k) const { return 5 + k; } };
 constexpr int b = 0, h = 1, n = 2, i0 = 3, Sk = 6, Sq = 7, BN = 4, G = 2;
 static const Rows i{2};

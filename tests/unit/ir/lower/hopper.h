@@ -69,7 +69,7 @@ inline std::string output_straight_on_hopper() {
     p.erase(store, p.find("    with role(\"math\"") - store);
     p = without(p, {"o_full = barrier"});
     p = edited(p, "q_free = barrier(1, n=QB), barrier(1, n=QB)", "q_free = barrier(1, n=QB), barrier(WG, n=QB)");
-    p = edited(p, "takers=WG + 1", "takers=WG");
+    p = edited(p, "takers=WG + 2", "takers=WG + 1");
     p = edited(p, "            old = q\n", "            old, ob, oh, oi = q, b, h, i0\n");
     p = edited(p,
                "                Qs[old][g][:] = acc\n                fence(Qs[old][g])\n                "
@@ -84,7 +84,7 @@ inline std::map<std::string, std::string> hopper_orchestrations() {
     const std::string base = hopper_program();
     const auto registers = [&](const std::string& few, const std::string& many) {
         std::string p = base;
-        for (int k = 0; k < 2; ++k) p = edited(p, "registers=40", few);
+        for (int k = 0; k < 3; ++k) p = edited(p, "registers=40", few);
         return edited(p, "registers=232", many);
     };
     const std::string three =

@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
         Lie{"k_free(smem, 4 * WG)", "k_free(smem, WG)", "its region is not"},
         Lie{"o_full(smem, 4)", "o_full(smem, 1)", "its region is not"},
         Lie{"turn(1);", "turn(2);", "its region is not"},
-        Lie{"Channel<4> items(smem, 4 * WG + 1)", "Channel<4> items(smem, WG + 1)", "its region is not"},
+        Lie{"Channel<4> items(smem, 4 * WG + 2)", "Channel<4> items(smem, WG + 2)", "its region is not"},
         Lie{"Sk, k_full[s]);", "Sk, v_full[s]);", "does not call copy_async(Ks[s],K.rows"},
         Lie{"wait_stores<0>()", "wait_stores<1>()", "does not call wait_stores<0>()"},
         Lie{"items.publish(true, b, h, m, ranges)", "items.publish(true, b, m, h, ranges)",

@@ -64,6 +64,8 @@ TEST(RulesTest, ElementwiseExpressions) {
         {"where(0 <= i - j < BN, S, -inf)", "0 <= i[ROW(e)] - j[CID(e)] && i[ROW(e)] - j[CID(e)] < BN ? S[e] : -INF"},
         {"tanh_approx(S * x2) / x2", "tanh_fast(S[e] * x2) / x2"},
         {"tanh_small(S * x2) / x2", "tanh_small(S[e] * x2) / x2"},
+        {"1.0 - tanh_small(S * x2) * (x2 + 1.0)", "1.0f - tanh_small(S[e] * x2, x2 + 1.0f)"},
+        {"x2 * tanh_small(S) + S * tanh_small(x2)", "tanh_small(S[e], x2) + S[e] * tanh_small(x2)"},
         {"tanh(S) + exp2(S) + exp(S)", "tanhf(S[e]) + exp2_fast(S[e]) + expf(S[e])"},
         {"1.0 / (1.0 + S)", "rcp_fast(1.0f + S[e])"},
         {"sigmoid(S) * abs(S)", "sigmoid(S[e]) * fabsf(S[e])"},

@@ -4,6 +4,8 @@
 #include <cuda.h>
 #include <string>
 
+extern double fake_clock;
+
 namespace {
 
 std::string log_text;
@@ -61,6 +63,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned x, unsigned, unsigned, unsigned thr
                         unsigned shared, CUstream, void** parameters, void**) {
     log_text += "launch " + std::to_string(x) + " " + std::to_string(threads) + " " + std::to_string(shared) + "\n";
     std::memcpy(block, parameters[0], sizeof block);
+    fake_clock += static_cast<double>(shared) / 1024 / 1000;
     return CUDA_SUCCESS;
 }
 }
