@@ -83,7 +83,7 @@ SHARDS = {
 # Seconds that are spent on anything but blocks, as seen or guessed; the plan is made anew as the run goes.
 START = 25                                     # PyTorch, the GPU, the first compilation of each
 AHEAD = 20                                     # how long the JAX process compiles before the first case
-FIXED = {"case": 0.8, "cubridge": 0.6, "cudnn": 0.4, "fa2": 0.4, "flex": 1.5, "mosaic": 3.0, "prototype": 0.6, "eager": 1.0,
+FIXED = {"case": 0.4, "cubridge": 0.3, "cudnn": 0.3, "fa2": 0.3, "flex": 1.0, "mosaic": 3.0, "prototype": 0.6, "eager": 0.6,
          "fa3": 0.6, "flashinfer": 2.0, "kernel": 0.8, "first-call": 25.0}
 
 
