@@ -20,6 +20,7 @@ const std::vector<Signature>& signatures() {
         {B::Integer, "i32", {"x"}, 1},
         {B::Vote, "any", {"condition"}, 1},
         {B::TanhSmall, "tanh_small", {"x"}, 1},
+        {B::LogisticSmall, "logistic_small", {"x"}, 1},
         {B::Length, "length", {"ranges"}, 1},
         {B::Pick, "pick", {"ranges", "k"}, 2},
         {B::Classify, "classify", {}, 0, true},

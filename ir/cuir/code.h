@@ -21,7 +21,8 @@ enum class Builtin : std::uint8_t {
     Real,
     Integer,
     Vote,
-    TanhSmall, ///< tanh where |x| <= 0.5; elsewhere nothing that may be relied on
+    TanhSmall,     ///< tanh where |x| <= 0.5; elsewhere nothing that may be relied on
+    LogisticSmall, ///< 1 / (exp2(x) + 1) where |x| <= 63; likewise
     Length,
     Pick,
     Classify,

@@ -138,6 +138,13 @@ Value tanh_small(const Value& x) {
     });
 }
 
+Value logistic_small(const Value& x) {
+    constexpr double most = 63 * (1 + 1e-6);
+    return each(info(Op::Sigmoid), &x, 1, Number::Real, [](const double* v) {
+        return std::fabs(v[0]) <= most ? 1 / (std::exp2(v[0]) + 1) : std::numeric_limits<double>::quiet_NaN();
+    });
+}
+
 Value to_real(const Value& x) {
     return each(info(Op::Add), &x, 1, Number::Real, [](const double* v) { return v[0]; });
 }

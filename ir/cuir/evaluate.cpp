@@ -204,6 +204,7 @@ Value Cta::call(const Expr& e, Thread& t) {
         return Value::boolean(some || (launch_.run.policy != Run::Policy::Early && chance_.percent(15)));
     }
     case Builtin::TanhSmall: return tanh_small(read(arg(0), t));
+    case Builtin::LogisticSmall: return logistic_small(read(arg(0), t));
     case Builtin::Length: return Value::integer(ranges(eval(arg(0), t))->length());
     case Builtin::Pick: {
         const auto r = ranges(eval(arg(0), t));

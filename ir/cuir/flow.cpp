@@ -149,6 +149,7 @@ private:
             return f;
         }
         case Builtin::TanhSmall: return elementwise(Op::Tanh, x);
+        case Builtin::LogisticSmall: return elementwise(Op::Sigmoid, x);
         case Builtin::Full: return x[1];
         case Builtin::Complete: {
             if (x[0].statistic == S::Complete) found("a row statistic is completed twice");

@@ -168,6 +168,7 @@ struct Trouble {
 Value apply(Op op, const Value* x, int count);
 /// NaN beyond 0.7, so that a program is found wrong that does not ask first.
 Value tanh_small(const Value& x);
+Value logistic_small(const Value& x);
 /// The same with one float32 rounding, as the table says: `f32.log(x)`.
 Value apply_f32(Op op, const Value* x, int count);
 Value to_real(const Value& x);    ///< f32(x)

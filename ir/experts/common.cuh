@@ -144,6 +144,13 @@ template <int N> FN void logistic_of(float (&x)[N]) { // 1 / (1 + 2^x), two by o
         x[e + 1] = x[e + 1] != x[e + 1] ? x[e + 1] : a * both;
     }
 }
+FN float logistic_small(float x) { return rcp_fast(exp2_fast(x) + 1.f); }
+template <int N> FN void logistic_small(float (&x)[N]) { // where |x| <= 63: no product overflows, and none is NaN
+    UNROLL for (int e = 0; e < N; e += 2) {
+        const float a = exp2_fast(x[e]) + 1.f, b = exp2_fast(x[e + 1]) + 1.f, both = rcp_fast(a * b);
+        x[e] = b * both, x[e + 1] = a * both;
+    }
+}
 template <class T> FN constexpr bool holds_little() { return false; }
 template <> MEMBER constexpr bool holds_little<f16>() { return true; } // nothing below 2^-25
 template <class T, int N> FN void logistic_as(float (&x)[N]) { // what T can hold of it: of float16 four by one reciprocal, to 2^-31

@@ -68,6 +68,7 @@ const char* own_text(const std::string& name, bool scalar) {
     if (name == "exp2" && !scalar) return "exp2_fast";
     if (name == "tanh_approx") return "tanh_fast";
     if (name == "tanh_small") return "tanh_small";
+    if (name == "logistic_small") return "logistic_small";
     return nullptr;
 }
 

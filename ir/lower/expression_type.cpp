@@ -282,7 +282,8 @@ Type Expressions::call_type(const Node& node) const {
         const Type t = value(arg(0), node.span);
         return with(t, Elem::Int, t.natural || t.elem == Elem::Bool);
     }
-    if (name == "tanh_approx" || name == "tanh_small") return with(value(arg(0), node.span), Elem::Real);
+    if (name == "tanh_approx" || name == "tanh_small" || name == "logistic_small")
+        return with(value(arg(0), node.span), Elem::Real);
     const OpInfo* op = operator_named(name);
     if (op == nullptr) fail("no_rule", "no rule prints a call of `" + name + "`", node.span);
     if (static_cast<int>(node.items.size()) != op->arity + 1)

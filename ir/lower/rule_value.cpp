@@ -204,6 +204,10 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
                     parts.end());
     const auto named = names_in(value);
     const bool apart = std::find(named.begin(), named.end(), target.name) == named.end();
+    if (parts.empty() && t.form == Form::Tile && callee(value) == "logistic_small" && apart) {
+        each(out, x, t, target.name, *value.items.at(1), "");
+        return out.push_back("logistic_small(" + target.name + ");");
+    }
     if (parts.empty() && t.form == Form::Tile && t.elem == Elem::Real && apart)
         if (const auto [power, whole] = logistic_in(value); power != nullptr) {
             each(out, x, t, target.name, *power, "");

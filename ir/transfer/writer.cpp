@@ -317,6 +317,7 @@ NodePtr Writer::dim(int number) {
 NodePtr Writer::input(Expr e) {
     if (e->number == kReal) return call("f32", {write(e->args[0], level(e))});
     if (e->number == kTanhSmall) return call("tanh_small", {write(e->args[0], level(e))});
+    if (e->number == kLogisticSmall) return call("logistic_small", {write(e->args[0], level(e))});
     if (leaf)
         if (NodePtr x = leaf(e)) return x;
     const Level own = level(e);

@@ -12,7 +12,7 @@ def attention(
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
     unit = 1.0                                              # a score times unit is a power of two
-    scale = 0.5 * sqrt(D)
+    scale = sqrt(D)
     scale1 = LOG2E * 2.0
     scale2 = 2.0 * LOG2E / sqrt(D)
     scale3 = 1.0 / sqrt(D)
@@ -27,7 +27,7 @@ def attention(
 
     def attend(S, row_max, row_sum, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4):
         i, j = rows(i0, R), cols(n * BN, BN)
-        far = any(abs(S) > factor)
+        far = any(~(abs(S) <= factor))
         if far:
             x = factor3 - factor1 * (1.0 / (exp2(S * factor2) + 1.0))
         else:
@@ -47,7 +47,7 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
-            factor = abs(x0 * scale)
+            factor = abs(x0 * scale) * 0.5
             factor1 = x0 * scale1
             factor2 = scale2 / x0
             factor3 = x0 * LOG2E

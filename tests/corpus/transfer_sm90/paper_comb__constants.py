@@ -15,7 +15,7 @@ def attention(
     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, elem=bf16):
     R = BM // WG
     G = Hq // Hk
-    scale = 0.5 * sqrt(D)
+    scale = sqrt(D)
     scale1 = LOG2E * 2.0
     scale2 = 2.0 * LOG2E / sqrt(D)
     scale3 = 1.0 / sqrt(D)
@@ -37,11 +37,11 @@ def attention(
 
     def scores(S, b, h, i0, n, masked, factor, factor1, factor2, factor3, factor4, factor5, factor6):
         i, j = rows(i0, R), cols(n * BN, BN)
-        far = any(abs(S) > factor)
+        far = any(~(abs(S) <= factor))
         if far:
             x = 1.0 / (exp2(factor1 * (1.0 / (exp2(S * factor2) + 1.0)) + factor3) + 1.0)
         else:
-            x = 1.0 / (exp2(factor6 - tanh_small(S * factor5) * factor4) + 1.0)
+            x = logistic_small(factor6 - tanh_small(S * factor5) * factor4)
         if masked:
             x = where(j < minimum(Sk, maximum(x0, i + 1)), x, 0.0)
         return x
@@ -101,7 +101,7 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
-            factor = abs(x1 * scale)
+            factor = minimum((43.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
             factor1 = x1 * scale1
             factor2 = scale2 / x1
             factor3 = log2(f32(Sk)) - x1 * LOG2E
@@ -130,7 +130,7 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
-                factor = abs(x1 * scale)
+                factor = minimum((43.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
                 factor1 = x1 * scale1
                 factor2 = scale2 / x1
                 factor3 = log2(f32(Sk)) - x1 * LOG2E

@@ -45,6 +45,8 @@ struct Rows { int first; int operator[](int r) const { return first + 3 * r; } }
 struct Cols { int first; int operator[](int c) const { return first + c; } float real(int c) const { return (float)(first + c); }
               static int offset(int c) { return c; } int after(int x) const { return x - first; } float before(int c, int x) const { return (float)(x - first - c); } };
 template <int N> void logistic_of(float (&x)[N]) { for (float& y : x) y = 1.0f / (1.0f + exp2f(y)); }
+template <int N> void logistic_small(float (&x)[N]) { logistic_of(x); }
+static float logistic_small(float x) { return 1.0f / (1.0f + exp2f(x)); }
 struct elem {};
 template <class T, int N> void logistic_as(float (&x)[N]) { logistic_of(x); }
 struct Pairs { float operator()(int h, int k) const { return 0.25f * (float)h + (float)k; } int size(int k) const { return 5 + k; } };
@@ -108,6 +110,8 @@ const std::vector<Case>& cases() {
         {"tanh(S * x2) / x2 + sigmoid(S)",
          [](const Element& e) { return std::tanh(e.s * 0.75) / 0.75 + 1 / (1 + std::exp(-e.s)); }},
         {"tanh_small(S * 0.125) * x2", [](const Element& e) { return std::tanh(e.s * 0.125) * 0.75; }},
+        {"logistic_small(-S * LOG2E)", [](const Element& e) { return 1 / (1 + std::exp(-e.s)); }},
+        {"2.0 * logistic_small(-S * LOG2E)", [](const Element& e) { return 2 / (1 + std::exp(-e.s)); }},
         {"1.0 / (1.0 + exp2(-S * LOG2E))", [](const Element& e) { return 1 / (1 + std::exp(-e.s)); }},
         {"floor(S) + abs(S) + sqrt(abs(S) + 1.0)",
          [](const Element& e) { return std::floor(e.s) + std::fabs(e.s) + std::sqrt(std::fabs(e.s) + 1); }},

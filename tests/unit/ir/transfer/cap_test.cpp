@@ -71,11 +71,41 @@ TEST(CapTest, WhatIsWrongWithEitherBranchIsFound) {
             const std::string line = text.substr(vote, end - vote);
             EXPECT_TRUE(sees(replaced(text, line, "far = False"))) << c.name;
             EXPECT_TRUE(sees(replaced(text, line, "far = not " + line.substr(6)))) << c.name;
-            EXPECT_TRUE(sees(replaced(text, line, replaced(line, " > ", " > 10.0 * ")))) << c.name;
+            EXPECT_TRUE(sees(replaced(text, line, replaced(line, " <= ", " <= 10.0 * ")))) << c.name;
             EXPECT_TRUE(sees(replaced(text, "tanh_small(", "tanh_small(0.5 * "))) << c.name;
             EXPECT_TRUE(sees(off_by(text, "if far:"))) << c.name;
             EXPECT_TRUE(sees(off_by(text, "else:"))) << c.name;
         }
+}
+
+// Weights that are logistic functions of a cap: within its bounds without a clip, and the bounds are part of the vote.
+TEST(CapTest, LogisticWeightsOfACap) {
+    for (const std::string cap : {"2.0", "200.0"}) {
+        Case c = written("logistic", cap);
+        c.source.text = replaced(c.source.text, "torch.softmax(s, -1)", "torch.sigmoid(s - 1.5)");
+        const auto s = Specification::parse(c.source, c.options);
+        ASSERT_TRUE(s) << s.error().message;
+        for (const auto& from : {expert(), hopper()}) {
+            const auto t = transfer::transfer(from, target_of(**s, c.request));
+            ASSERT_TRUE(t) << t.error().message;
+            const std::string text = cuir::print(t->program);
+            EXPECT_FALSE(found(text, **s, c.request)) << text;
+            EXPECT_NE(text.find("x = logistic_small("), text.npos) << text;
+            EXPECT_TRUE(found(replaced(text, "logistic_small(", "logistic_small(0.5 * "), **s, c.request));
+        }
+    }
+    // With a high cap exponents would leave the bounds before the cap's own polynomial does.
+    Case c = written("logistic", "200.0");
+    c.source.text = replaced(c.source.text, "torch.softmax(s, -1)", "torch.sigmoid(s - 1.5)");
+    const auto s = Specification::parse(c.source, c.options);
+    ASSERT_TRUE(s) << s.error().message;
+    const auto t = transfer::transfer(hopper(), target_of(**s, c.request));
+    ASSERT_TRUE(t) << t.error().message;
+    std::string text = cuir::print(t->program);
+    const auto vote = text.find("far = any("), from = text.find("<= ", vote) + 3, end = text.find("))", from);
+    ASSERT_NE(vote, text.npos) << text;
+    text = text.substr(0, from) + "2.4 * (" + text.substr(from, end - from) + ")" + text.substr(end);
+    EXPECT_TRUE(found(text, **s, c.request)) << text;
 }
 
 // A power of what is capped, or two caps: as one statement.
