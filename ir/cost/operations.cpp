@@ -16,7 +16,8 @@ constexpr unsigned kRow = 1, kColumn = 2, kTile = 3;
 using Extents = std::map<std::string, unsigned>;
 
 const std::set<std::string> kSpecial = {"exp2", "exp", "log2", "log", "sqrt", "rsqrt", "sin", "cos", "tanh_approx"};
-constexpr double kSmallTanh = 6; // a polynomial
+constexpr double kSmallTanh = 5; // a polynomial
+constexpr double kSmallLogistic = 3.25, kSmallLogisticSpecial = 1.25; // four by one reciprocal
 constexpr double kConversion = 0.5;
 
 bool multiplies(const syntax::Node& x) {
@@ -194,6 +195,10 @@ private:
             return e;
         }
         if (f == "abs") return e; // a modifier of an operand
+        if (f == "logistic_small") {
+            to.plain += kSmallLogistic, to.special += kSmallLogisticSpecial;
+            return e;
+        }
         to.plain += f == "tanh_small" ? kSmallTanh : 1;
         return f == "amax" || f == "sum" ? kRow : e;
     }

@@ -22,7 +22,7 @@ enum class Builtin : std::uint8_t {
     Integer,
     Vote,
     TanhSmall,     ///< tanh where |x| <= 0.5; elsewhere nothing that may be relied on
-    LogisticSmall, ///< 1 / (exp2(x) + 1) where |x| <= 63; likewise
+    LogisticSmall, ///< 1 / (exp2(x) + 1) where |x| <= 31; likewise
     Length,
     Pick,
     Classify,

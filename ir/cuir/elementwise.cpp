@@ -139,7 +139,7 @@ Value tanh_small(const Value& x) {
 }
 
 Value logistic_small(const Value& x) {
-    constexpr double most = 63 * (1 + 1e-6);
+    constexpr double most = 31 * (1 + 1e-6);
     return each(info(Op::Sigmoid), &x, 1, Number::Real, [](const double* v) {
         return std::fabs(v[0]) <= most ? 1 / (std::exp2(v[0]) + 1) : std::numeric_limits<double>::quiet_NaN();
     });

@@ -145,22 +145,13 @@ template <int N> FN void logistic_of(float (&x)[N]) { // 1 / (1 + 2^x), two by o
     }
 }
 FN float logistic_small(float x) { return rcp_fast(exp2_fast(x) + 1.f); }
-template <int N> FN void logistic_small(float (&x)[N]) { // where |x| <= 63: no product overflows, and none is NaN
-    UNROLL for (int e = 0; e < N; e += 2) {
-        const float a = exp2_fast(x[e]) + 1.f, b = exp2_fast(x[e + 1]) + 1.f, both = rcp_fast(a * b);
-        x[e] = b * both, x[e + 1] = a * both;
-    }
-}
-template <class T> FN constexpr bool holds_little() { return false; }
-template <> MEMBER constexpr bool holds_little<f16>() { return true; } // nothing below 2^-25
-template <class T, int N> FN void logistic_as(float (&x)[N]) { // what T can hold of it: of float16 four by one reciprocal, to 2^-31
+template <int N> FN void logistic_small(float (&x)[N]) { // where |x| <= 31: no product of four overflows, and none is NaN
     static_assert(N % 4 == 0, "pairs of columns of two rows");
-    if (!holds_little<T>()) return logistic_of(x);
     UNROLL for (int e = 0; e < N; e += 4) {
         float a[4];
-        UNROLL for (int k = 0; k < 4; ++k) a[k] = exp2_fast(fminf(x[e + k], 31.f)) + 1.f;
+        UNROLL for (int k = 0; k < 4; ++k) a[k] = exp2_fast(x[e + k]) + 1.f;
         const float ab = a[0] * a[1], cd = a[2] * a[3], all = rcp_fast(ab * cd), of_ab = all * cd, of_cd = all * ab;
-        UNROLL for (int k = 0; k < 4; ++k) x[e + k] = x[e + k] != x[e + k] ? x[e + k] : a[k ^ 1] * (k < 2 ? of_ab : of_cd);
+        UNROLL for (int k = 0; k < 4; ++k) x[e + k] = a[k ^ 1] * (k < 2 ? of_ab : of_cd);
     }
 }
 struct Lane { // the columns of a tile, one a lane

@@ -9,15 +9,15 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kHelpers{"Shared"sv,     "SharedColumn"sv, "Barriers"sv,    "NamedBarriers"sv, "Channel"sv,
-                              "Draw"sv,       "Items"sv,        "Ranges"sv,      "Operand"sv,       "Work"sv,
-                              "Rows"sv,       "Cols"sv,         "classify"sv,    "key_length"sv,    "copy_async"sv,
-                              "copy"sv,       "wait"sv,         "wait_copies"sv, "wait_stores"sv,   "wait_gemm"sv,
-                              "arrive"sv,     "sync"sv,         "bar_sync"sv,    "gemm"sv,          "gemm_add"sv,
-                              "gemm_async"sv, "transposed"sv,   "fence_async"sv, "pack"sv,          "load"sv,
-                              "store"sv,      "store_tile"sv,   "store_rows"sv,  "row_max_of"sv,    "row_sum_of"sv,
-                              "quad_sum"sv,   "columns_of"sv,   "logistic_of"sv, "logistic_as"sv,   "logistic_small"sv,
-                              "tanh_small"sv, "Taken"sv,        "narrow"sv,      "widen"sv};
+constexpr std::array kHelpers{"Shared"sv,     "SharedColumn"sv, "Barriers"sv,    "NamedBarriers"sv,  "Channel"sv,
+                              "Draw"sv,       "Items"sv,        "Ranges"sv,      "Operand"sv,        "Work"sv,
+                              "Rows"sv,       "Cols"sv,         "classify"sv,    "key_length"sv,     "copy_async"sv,
+                              "copy"sv,       "wait"sv,         "wait_copies"sv, "wait_stores"sv,    "wait_gemm"sv,
+                              "arrive"sv,     "sync"sv,         "bar_sync"sv,    "gemm"sv,           "gemm_add"sv,
+                              "gemm_async"sv, "transposed"sv,   "fence_async"sv, "pack"sv,           "load"sv,
+                              "store"sv,      "store_tile"sv,   "store_rows"sv,  "row_max_of"sv,     "row_sum_of"sv,
+                              "quad_sum"sv,   "columns_of"sv,   "logistic_of"sv, "logistic_small"sv, "tanh_small"sv,
+                              "Taken"sv,      "narrow"sv,       "widen"sv};
 
 bool in_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';

@@ -28,8 +28,8 @@ constexpr std::array kWords{
     "gemm_async"sv, "wait"sv, "wait_gemm"sv, "wait_stores"sv, "arrive"sv, "sync"sv, "fence_async"sv, "Barriers"sv,
     "NamedBarriers"sv, "Channel"sv, "Draw"sv, "Mapped"sv, "warp"sv, "warpgroup"sv, "begin_roles"sv, "fewer_registers"sv,
     "more_registers"sv, "thread_max_of"sv, "Classes"sv, "row_max_of"sv, "columns_of"sv, "logistic_of"sv,
-    "logistic_as"sv, "logistic_small"sv, "Taken"sv, "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv,
-    "tanh_fast"sv, "tanh_small"sv, "fmaxf"sv, "fminf"sv};
+    "logistic_small"sv, "Taken"sv, "row_sum_of"sv, "quad_sum"sv, "exp2_fast"sv, "rcp_fast"sv, "tanh_fast"sv,
+    "tanh_small"sv, "fmaxf"sv, "fminf"sv};
 
 } // namespace
 

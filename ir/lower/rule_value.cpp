@@ -211,8 +211,8 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const Node& 
     if (parts.empty() && t.form == Form::Tile && t.elem == Elem::Real && apart)
         if (const auto [power, whole] = logistic_in(value); power != nullptr) {
             each(out, x, t, target.name, *power, "");
-            if (whole == &value) return out.push_back("logistic_as<elem>(" + target.name + ");"); // a weight
             out.push_back("logistic_of(" + target.name + ");");
+            if (whole == &value) return;
             x.hold(whole, target.name);
         }
     if (parts.empty()) return each(out, x, t, target.name, value, "");

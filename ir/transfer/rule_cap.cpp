@@ -1,4 +1,5 @@
-// Scores that a tanh caps, most of them far below the cap. SPDX-License-Identifier: Apache-2.0
+// Scores that a tanh caps, most of them far below the cap; logistic weights whose exponents are small.
+// SPDX-License-Identifier: Apache-2.0
 #include "ir/transfer/rules.h"
 #include <cstdlib>
 #include <optional>
@@ -7,7 +8,7 @@ namespace cubridge::ir::transfer {
 namespace {
 
 constexpr double kSmall = 0.5;   // of tanh_small (docs/cuir.md)
-constexpr double kExponent = 43; // of logistic_small: 63, of 2
+constexpr double kExponent = 21; // of logistic_small, to the base e
 
 bool is_score(Expr x) {
     return x->kind == Kind::Load && x->number == kScore;
@@ -65,15 +66,23 @@ std::optional<Affine> affine_in(ExprPool& pool, Expr e, Expr inner) {
     return Affine{pool.real(0), pool.product(Type::Real, rest)};
 }
 
-/// Where the value is a logistic weight of the cap: the most that the cap's argument may be for its exponent to stay
-/// within 63, and at most kSmall. Null: another value.
-Expr most_of_logistic(ExprPool& pool, Writer& writer, Expr value, Expr cap) {
-    if (value->kind != Kind::Fn || value->op != Op::Sigmoid) return nullptr;
-    const auto a = affine_in(pool, value->args[0], cap);
+/// Where the value is a logistic weight: the most that `inner`, a part of it, may be for its exponent to stay
+/// within 31. Null: another value, or bounds that are not the same in the whole tile.
+Expr most_of_logistic(ExprPool& pool, Writer& writer, Expr value, Expr inner) {
+    if (!inner || value->kind != Kind::Fn || value->op != Op::Sigmoid) return nullptr;
+    const auto a = affine_in(pool, value->args[0], inner);
     if (!a || writer.level(a->constant) > Level::Scalar || writer.level(a->factor) > Level::Scalar) return nullptr;
-    const Expr left = pool.rsum(kExponent, {{-1, pool.apply(Op::Abs, a->constant)}}); // |tanh x| <= |x|
-    const Expr most = pool.product(Type::Real, {{left, 1, 1}, {pool.apply(Op::Abs, a->factor), -1, 1}});
-    return pool.apply(Op::Min, pool.real(kSmall), most);
+    const Expr left = pool.rsum(kExponent, {{-1, pool.apply(Op::Abs, a->constant)}});
+    return pool.product(Type::Real, {{left, 1, 1}, {pool.apply(Op::Abs, a->factor), -1, 1}});
+}
+
+Expr score_in(Expr value) {
+    Expr score = nullptr;
+    contains(value, [&](Expr x) {
+        if (is_score(x)) score = x;
+        return score != nullptr;
+    });
+    return score;
 }
 
 /// An element whose |argument| is more than `most`, or NaN. A score times a factor is compared with `most` over the
@@ -105,21 +114,28 @@ NodePtr beyond(ExprPool& pool, Writer& writer, Expr argument, Expr most) {
 
 std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value) {
     ExprPool& pool = w.launch.pool;
-    const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(local.writer.write(by_exp2(pool, e)))); };
-    const Expr cap = cap_of(local.writer, value);
-    if (!cap) return {x_is(value)};
+    Writer& writer = local.writer;
+    const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(writer.write(by_exp2(pool, e)))); };
+    const Expr cap = cap_of(writer, value);
+    const Expr most = most_of_logistic(pool, writer, value, cap ? cap : score_in(value));
+    if (!cap && !most) return {x_is(value)};
     const std::string far = w.launch.fresh("far");
-    const Expr most = most_of_logistic(pool, local.writer, value, cap);
-    const NodePtr test = call("any", {beyond(pool, local.writer, cap->args[0], most ? most : pool.real(kSmall))});
+    Expr limit = most, near = value;
+    if (cap) { // |tanh x| <= |x|: what bounds the argument bounds the cap
+        limit = most ? pool.apply(Op::Min, pool.real(kSmall), most) : pool.real(kSmall);
+        const Expr small = pool.load(kTanhSmall, Type::Real, {cap->args[0]});
+        near = pool.rewrite(value, [&](Expr x) { return x == cap ? small : x; });
+    }
+    const NodePtr test = call("any", {beyond(pool, writer, cap ? cap->args[0] : score_in(value), limit)});
+    if (most) {
+        const Expr exponent = scaled(pool, pool.rsum(0, {{-1, near->args[0]}}), log2e(pool));
+        near = pool.load(kLogisticSmall, Type::Real, {exponent});
+    }
     std::vector<cuir::Statement> out{line(far + " = " + text(test)), line("if " + far + ":"), {}};
     out[1].body.push_back(x_is(value));
     out[2].kind = cuir::Statement::Kind::Else;
-    const Expr small = pool.load(kTanhSmall, Type::Real, {cap->args[0]});
-    Expr near = pool.rewrite(value, [&](Expr x) { return x == cap ? small : x; });
-    if (most)
-        near = pool.load(kLogisticSmall, Type::Real, {scaled(pool, pool.rsum(0, {{-1, near->args[0]}}), log2e(pool))});
     out[2].body.push_back(x_is(near));
-    w.applied("cap: scores far below it");
+    w.applied(cap ? "cap: scores far below it" : "logistic weights: scores within bounds");
     return out;
 }
 

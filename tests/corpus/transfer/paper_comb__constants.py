@@ -44,7 +44,7 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
-            factor = minimum((43.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
+            factor = minimum((21.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
             factor1 = x1 * scale1
             factor2 = scale2 / x1
             factor3 = log2(f32(Sk)) - x1 * LOG2E

@@ -1,4 +1,5 @@
 # mask
+# logistic weights: scores within bounds
 # pointwise weights
 @kernel(arch="sm_80", expert="prefill_sm80", ctas="items")
 def attention(
@@ -9,7 +10,8 @@ def attention(
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
-    scale = LOG2E / sqrt(D)
+    scale = 1.0 / abs(1.0 / sqrt(D))
+    scale1 = LOG2E / sqrt(D)
     Qs = alloc(shared, (W, R, D), elem)                     # later stages the output
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -19,9 +21,13 @@ def attention(
         whole = Sk // BN
         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
 
-    def attend(S, b, h, i0, n, masked, factor):
+    def attend(S, b, h, i0, n, masked, factor, factor1):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(factor - S * scale) + 1.0)
+        far = any(~(abs(S) <= factor))
+        if far:
+            x = 1.0 / (exp2(factor1 - S * scale1) + 1.0)
+        else:
+            x = logistic_small(factor1 - S * scale1)
         if masked:
             x = where(j < Sk, x, 0.0)
         return x
@@ -32,7 +38,8 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
-            factor = log2(f32(Sk))
+            factor = (21.0 - abs(-log(f32(Sk)))) * scale
+            factor1 = log2(f32(Sk))
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             acc[:] = 0.0
@@ -50,7 +57,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p = attend(S, b, h, i0, n, masked, factor)
+                p = attend(S, b, h, i0, n, masked, factor, factor1)
                 P[:] = p
                 gemm(P, Vs[s], add=acc)
             Qs[g][:] = acc

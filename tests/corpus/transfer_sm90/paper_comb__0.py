@@ -101,7 +101,7 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
-            factor = minimum((43.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
+            factor = minimum((21.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
             factor1 = x1 * scale1
             factor2 = scale2 / x1
             factor3 = log2(f32(Sk)) - x1 * LOG2E
@@ -130,7 +130,7 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
-                factor = minimum((43.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
+                factor = minimum((21.0 - abs(-log(f32(Sk)))) / abs(x1), 0.5) * abs(x1 * scale)
                 factor1 = x1 * scale1
                 factor2 = scale2 / x1
                 factor3 = log2(f32(Sk)) - x1 * LOG2E

@@ -1,6 +1,7 @@
 # mask
 # key ranges: closed form
 # order of work items
+# logistic weights: scores within bounds
 # pointwise weights
 @kernel(arch="sm_90a", expert="prefill_sm90", ctas="sms")
 def attention(
@@ -13,7 +14,8 @@ def attention(
     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, elem=bf16):
     R = BM // WG
     G = Hq // Hk
-    scale = LOG2E / sqrt(D)
+    scale = 1.0 / abs(1.0 / sqrt(D))
+    scale1 = LOG2E / sqrt(D)
     Qs = alloc(shared, (QB, WG, R, D), elem)                # a buffer that is used up stages the output of its rows
     Ks = alloc(shared, (ST, BN, D), elem)
     Vs = alloc(shared, (ST, BN, Dv), elem)
@@ -30,9 +32,13 @@ def attention(
         every = clamp(Sk + i0 - Sq + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def scores(S, b, h, i0, n, masked, factor):
+    def scores(S, b, h, i0, n, masked, factor, factor1):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = 1.0 / (exp2(-(S * scale) - factor) + 1.0)
+        far = any(~(abs(S) <= factor))
+        if far:
+            x = 1.0 / (exp2(-(S * scale1) - factor1) + 1.0)
+        else:
+            x = logistic_small(-(S * scale1) - factor1)
         if masked:
             x = where(j < i + (Sk - Sq + 1), x, 0.0)
         return x
@@ -92,14 +98,15 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
-            factor = x0 * LOG2E
+            factor = (21.0 - abs(x0)) * scale
+            factor1 = x0 * LOG2E
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
             wait(k_full[0], 0)
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            x = scores(S, b, h, i0, n, masked, factor)
+            x = scores(S, b, h, i0, n, masked, factor, factor1)
             P[:] = x
         while more:                                         # scores of this step beside P V of the one before, of any item
             t, v = s, u
@@ -115,7 +122,8 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
-                factor = x0 * LOG2E
+                factor = (21.0 - abs(x0)) * scale
+                factor1 = x0 * LOG2E
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)
             it += 1
@@ -128,7 +136,7 @@ def attention(
             arrive(turn[(g + 1) % WG])
             wait(S)
             arrive(k_free[s])
-            x = scores(S, b, h, i0, n, masked, factor)
+            x = scores(S, b, h, i0, n, masked, factor, factor1)
             wait(acc)
             arrive(v_free[t])
             if fresh:                                       # that was the last P V of the item before

@@ -47,8 +47,6 @@ struct Cols { int first; int operator[](int c) const { return first + c; } float
 template <int N> void logistic_of(float (&x)[N]) { for (float& y : x) y = 1.0f / (1.0f + exp2f(y)); }
 template <int N> void logistic_small(float (&x)[N]) { logistic_of(x); }
 static float logistic_small(float x) { return 1.0f / (1.0f + exp2f(x)); }
-struct elem {};
-template <class T, int N> void logistic_as(float (&x)[N]) { logistic_of(x); }
 struct Pairs { float operator()(int h, int k) const { return 0.25f * (float)h + (float)k; } int size(int k) const { return 5 + k; } };
 constexpr int b = 0, h = 1, n = 2, i0 = 3, Sk = 6, Sq = 7, BN = 4, G = 2;
 static const Rows i{2};

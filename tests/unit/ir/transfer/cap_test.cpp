@@ -104,7 +104,7 @@ TEST(CapTest, LogisticWeightsOfACap) {
     std::string text = cuir::print(t->program);
     const auto vote = text.find("far = any("), from = text.find("<= ", vote) + 3, end = text.find("))", from);
     ASSERT_NE(vote, text.npos) << text;
-    text = text.substr(0, from) + "2.4 * (" + text.substr(from, end - from) + ")" + text.substr(end);
+    text = text.substr(0, from) + "4.0 * (" + text.substr(from, end - from) + ")" + text.substr(end);
     EXPECT_TRUE(found(text, **s, c.request)) << text;
 }
 
