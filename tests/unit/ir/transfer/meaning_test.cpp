@@ -122,7 +122,7 @@ TEST(TransferMeaningTest, OtherSizesAndTypes) {
         if (c.name.find("causal_gqa__0") == std::string::npos && c.name.find("sigmoid__0") == std::string::npos &&
             c.name.find("differential_attention__0") == std::string::npos)
             continue;
-        for (const auto& [d, dv] : {std::pair{64, 64}, {256, 256}, {192, 128}, {80, 80}, {64, 256}}) {
+        for (const auto& [d, dv] : {std::pair{64, 64}, {256, 256}, {192, 128}, {72, 72}, {8, 24}, {64, 256}}) {
             Request r = c.request;
             r.head_dim = d, r.head_dim_v = dv;
             r.q_dtype = r.kv_dtype = r.o_dtype = DType::F16;
