@@ -16,7 +16,7 @@ constexpr unsigned kRow = 1, kColumn = 2, kTile = 3;
 using Extents = std::map<std::string, unsigned>;
 
 const std::set<std::string> kSpecial = {"exp2", "exp", "log2", "log", "sqrt", "rsqrt", "sin", "cos", "tanh_approx"};
-constexpr double kSmallTanh = 5; // a polynomial
+constexpr double kSmallTanh = 5;                                      // a polynomial
 constexpr double kSmallLogistic = 3.25, kSmallLogisticSpecial = 1.25; // four by one reciprocal
 constexpr double kConversion = 0.5;
 
