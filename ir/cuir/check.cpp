@@ -265,7 +265,8 @@ private:
             if (to->cols % 8 != 0 || (s.builtin == Builtin::GemmAsync && to->cols > 256))
                 say(fmt::format("columns of a product are a multiple of 8{}, not {}",
                                 s.builtin == Builtin::GemmAsync ? ", at most 256" : "", to->cols));
-            // Columns are padded to 16 in shared memory; rows of keys are not, and a register product pads what it reads.
+            // Columns are padded to 16 in shared memory; rows of keys are not, and a register product pads what it
+            // reads.
             const int grain = s.builtin == Builtin::GemmAsync && !transposed ? 16 : 8;
             if (inner % grain != 0)
                 say(fmt::format("the inner extent of a product is a multiple of {}, not {}", grain, inner));
