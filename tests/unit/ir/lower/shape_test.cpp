@@ -58,7 +58,8 @@ TEST(ShapeTest, OfRolesOfWarpgroups) {
     const std::vector<Map> maps = {
         {Map::Tensor::Q, 64}, {Map::Tensor::K, 128}, {Map::Tensor::V, 128}, {Map::Tensor::O, 64}};
     EXPECT_EQ(g.maps, maps);
-    // Qs, Ks, Vs; 2 + 2 + 4 + 4 * 2 + 1 barriers and 2 for each of 5 entries, 8 bytes each, to a whole line; the entries.
+    // Qs, Ks, Vs; 2 + 2 + 4 + 4 * 2 + 1 barriers and 2 for each of 5 entries, 8 bytes each, to a whole line; the
+    // entries.
     EXPECT_EQ(g.shared_bytes, 2 * (2 * 2 * 64 * 128 + 2 * 128 * 128 + 2 * 128 * 128) + 256 + 5 * 512);
     // Panels of 64 columns, wherever they end.
     const auto odd = shape_of(*cuir::read(test::edited(hopper(), ", Dv=128", ", Dv=72")));
