@@ -1,7 +1,7 @@
 // cubridge worker: the role in which the library starts this executable. SPDX-License-Identifier: Apache-2.0
+#include "cubridge/runtime/worker.h"
 #include "bindings/cli/commands.h"
 #include "bindings/cli/status.h"
-#include "cubridge/runtime/worker.h"
 
 namespace cubridge::cli {
 

@@ -238,7 +238,8 @@ private:
         if (stopped()) return false;
         if (compile(artifact, warpgroups)) return true;
         const auto& kind = report_.error->kind; // no other source would fare better where it is the compiler's own
-        if (kind != "compile" && kind != "gate" && kind != "empty" && kind != "memory" && kind != "worker") return false;
+        if (kind != "compile" && kind != "gate" && kind != "empty" && kind != "memory" && kind != "worker")
+            return false;
         report_.warnings.push_back("the rules' kernel did not compile: " + prefix + report_.error->message);
         report_.error.reset();
         report_.reasons = 0;

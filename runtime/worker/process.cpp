@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kSocket = 3; ///< the worker's
 constexpr long kPidfdOpen = 434, kPidfdSendSignal = 424;
-constexpr int kPidfd = 3;          ///< P_PIDFD, which older headers lack
+constexpr int kPidfd = 3;            ///< P_PIDFD, which older headers lack
 constexpr unsigned kGroup = 1u << 2; ///< PIDFD_SIGNAL_PROCESS_GROUP, of Linux 6.9
 constexpr auto kStuck = std::chrono::seconds(10);
 
@@ -181,7 +181,8 @@ Outcome<void> Process::greet(const Hello& hello, Clock::time_point deadline) {
     if (auto sent = send_frame(socket_, Message::Hello, write(hello), deadline); !sent) return said(sent.fault());
     auto frame = receive_frame(socket_, deadline);
     if (!frame) return said(frame.fault());
-    if (frame->message != Message::Ready || !read(frame->body, ready_)) return wrong("is none: its greeting is not one");
+    if (frame->message != Message::Ready || !read(frame->body, ready_))
+        return wrong("is none: its greeting is not one");
     if (ready_.build != hello.build)
         return wrong(fmt::format("is of another build, {} and not {}", ready_.build, hello.build));
     if (!ready_.fault.kind.empty()) return ready_.fault;
@@ -193,11 +194,11 @@ Outcome<CompileResult> Process::compile(const Request& request, Clock::time_poin
     Meter meter(sizes_, request.memory);
     const auto gone = [&](const Fault& fault) {
         usable_ = false;
-        if (meter.over() || (fault.kind == "closed" && request.memory != 0 &&
-                             meter.reached() > request.memory - request.memory / 4)) {
+        if (meter.over() ||
+            (fault.kind == "closed" && request.memory != 0 && meter.reached() > request.memory - request.memory / 4)) {
             kill();
-            return Fault{"memory", fmt::format("compiling took more than the {} MiB that it was allowed",
-                                               request.memory >> 20)};
+            return Fault{"memory",
+                         fmt::format("compiling took more than the {} MiB that it was allowed", request.memory >> 20)};
         }
         return lost(fault);
     };
@@ -211,6 +212,7 @@ Outcome<CompileResult> Process::compile(const Request& request, Clock::time_poin
     if (frame->message != Message::Compiled || !read(frame->body, answer))
         return gone({"garbage", "what came is no answer"});
     if (answer && answer->compiler != ready_.identity) return gone({"garbage", "another compiler answered"});
+    if (!answer && answer.fault().kind == "memory") usable_ = false; // NVRTC is not asked to have kept its order
     return answer;
 }
 

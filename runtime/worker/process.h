@@ -23,8 +23,8 @@ public:
 
     const Ready& ready() const { return ready_; }
 
-    /// Faults beyond those of a compile: "died" (it is gone, of its own or by somebody else), "worker" (it answered what
-    /// is no answer), "deadline" and "memory" (it was killed for it). After any of these it is of no more use.
+    /// Faults beyond those of a compile: "died" (it is gone, of its own or by somebody else), "worker" (it answered
+    /// what is no answer), "deadline" and "memory" (it was killed for it). After any of these it is of no more use.
     Outcome<CompileResult> compile(const Request& request, Clock::time_point deadline);
     bool usable() const { return usable_; }
     /// In a child that was made by fork: lets go of what is the parent's. The object can't be destroyed there.

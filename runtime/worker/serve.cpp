@@ -78,7 +78,9 @@ private:
         limit_compile(request.memory, request.job.deadline);
         try {
             auto result = (request.gated ? compiler_ : ungated_)->compile(request.job);
-            if (!result && result.fault().code == NVRTC_ERROR_OUT_OF_MEMORY) return no_memory();
+            if (!result && (result.fault().code == NVRTC_ERROR_OUT_OF_MEMORY ||
+                            result.fault().message.find("catastrophic error: out of memory") != std::string::npos))
+                return no_memory();
             return result;
         } catch (const std::bad_alloc&) {
             return no_memory();
