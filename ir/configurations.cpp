@@ -24,6 +24,7 @@ cost::Numbers numbers_of(const Specification& specification, const Request& requ
         const auto& input = specification.inputs()[static_cast<std::size_t>(order[k])];
         if (is_float(input.dtype)) continue;
         const bool bound = input.rank == 0 && input.fate == Input::Fate::Bound;
+        if (bound && !(std::fabs(input.value) < 0x1p62)) continue; // of no length: unknown
         out["x" + std::to_string(k) + (input.rank == 0 ? "" : "[]")] =
             bound ? static_cast<std::int64_t>(input.value) : shape.keys / 4;
     }

@@ -11,12 +11,34 @@ using syntax::Kind;
 using syntax::NodePtr;
 using Number = std::optional<std::int64_t>;
 
-constexpr std::int64_t kHeads = 4;        // sampled: masks may differ by head
-constexpr std::int64_t kMostRows = 4096;  // blocks of rows that are asked about
-constexpr std::int64_t kMostTiles = 4096; // of a row block, where each has to be asked about
+constexpr std::int64_t kHeads = 4;              // sampled: masks may differ by head
+constexpr std::int64_t kMostRows = 4096;        // blocks of rows that are asked about
+constexpr std::int64_t kMostTiles = 4096;       // of a row block, where each has to be asked about
+constexpr std::int64_t kMostQuestions = 100000; // about single tiles, of one program: 0.2 s
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+// Scalars that a text holds may be any: what overflows is unknown.
+Number sum(std::int64_t a, std::int64_t b) {
+    std::int64_t out = 0;
+    return __builtin_add_overflow(a, b, &out) ? Number() : out;
+}
+Number difference(std::int64_t a, std::int64_t b) {
+    std::int64_t out = 0;
+    return __builtin_sub_overflow(a, b, &out) ? Number() : out;
+}
+Number product(std::int64_t a, std::int64_t b) {
+    std::int64_t out = 0;
+    return __builtin_mul_overflow(a, b, &out) ? Number() : out;
+}
+Number floor_div(std::int64_t a, std::int64_t b) {
+    if (b == 0) return std::nullopt;
+    if (b == -1) return difference(0, a); // the least integer has no quotient
     return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+Number modulo(std::int64_t a, std::int64_t b) {
+    if (b == 0) return std::nullopt;
+    if (b == -1) return 0;
+    const std::int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 std::string callee(const NodePtr& x) {
@@ -24,24 +46,26 @@ std::string callee(const NodePtr& x) {
 }
 
 Number function(const std::string& f, const std::vector<std::int64_t>& x) {
-    if (f == "abs" && x.size() == 1) return std::abs(x[0]);
+    if (f == "abs" && x.size() == 1) return x[0] < 0 ? difference(0, x[0]) : x[0];
     if (x.size() < 2) return std::nullopt;
     if (f == "minimum") return std::min(x[0], x[1]);
     if (f == "maximum") return std::max(x[0], x[1]);
-    if (f == "cdiv" && x[1] > 0) return floor_div(x[0] + x[1] - 1, x[1]);
+    if (f == "cdiv" && x[1] > 0) {
+        const auto up = sum(x[0], x[1] - 1);
+        return up ? floor_div(*up, x[1]) : up;
+    }
     if (x.size() == 3 && f == "clamp") return std::max(x[1], std::min(x[0], x[2]));
     return std::nullopt;
 }
 
 Number operation(const std::string& op, std::int64_t a, std::int64_t b) {
-    if (op == "+") return a + b;
-    if (op == "-") return a - b;
-    if (op == "*") return a * b;
+    if (op == "+") return sum(a, b);
+    if (op == "-") return difference(a, b);
+    if (op == "*") return product(a, b);
     if (op == "&") return a & b;
     if (op == "|") return a | b;
-    if (b == 0) return std::nullopt;
     if (op == "//") return floor_div(a, b);
-    if (op == "%") return a - floor_div(a, b) * b;
+    if (op == "%") return modulo(a, b);
     return std::nullopt;
 }
 
@@ -96,8 +120,8 @@ using Defs = std::map<std::string, const Statement*>;
 
 class Ranges {
 public:
-    Ranges(const Defs& defs, const Numbers& numbers, bool& guessed)
-        : defs_(defs), numbers_(numbers), guessed_(guessed) {}
+    Ranges(const Defs& defs, const Numbers& numbers, Items& of, std::int64_t& questions)
+        : defs_(defs), numbers_(numbers), all_(of), questions_(questions) {}
 
     Item of(const NodePtr& call) {
         Numbers inside = numbers_;
@@ -111,7 +135,7 @@ public:
         for (const auto& range : (*value)->items) {
             const auto begin = number_of(range->items.at(0), inside), end = number_of(range->items.at(1), inside);
             if (!begin || !end) return guess(inside, std::nullopt);
-            const double n = static_cast<double>(std::max<std::int64_t>(0, *end - *begin));
+            const double n = std::max(0.0, static_cast<double>(*end) - static_cast<double>(*begin));
             out.tiles += n;
             if (range->items.at(2)->kind != Kind::False) out.masked += n;
         }
@@ -126,16 +150,23 @@ private:
     }
     /// Of data nothing is known: half the keys, in runs of tiles that need no mask.
     Item guess(const Numbers& inside, Number count) {
-        guessed_ = true;
+        all_.guessed = true;
         const auto bn = inside.at("BN");
         const auto tiles = std::max<std::int64_t>(1, count.value_or((inside.at("Sk") + bn - 1) / bn) + 1) / 2;
         const auto edges = 2 * ((inside.at("BM") + bn - 1) / bn);
         return whole({static_cast<double>(tiles), static_cast<double>(std::min(tiles, edges))});
     }
+    /// Each tile is asked about; where they are too many, the answer is that nothing is known of the program: a guess
+    /// would be held against what is counted of other tile sizes.
     Item classified(const NodePtr& call, const Numbers& inside) {
         const auto count = number_of(call->items.at(1), inside);
         const auto def = defs_.find(call->items.at(2)->text);
-        if (!count || *count > kMostTiles || def == defs_.end()) return guess(inside, std::nullopt);
+        if (!count || def == defs_.end()) return guess(inside, std::nullopt);
+        if (*count > kMostTiles || *count > questions_) {
+            questions_ = -1;
+            return {1, 1};
+        }
+        questions_ -= *count;
         const auto& params = def->second->node->params;
         Numbers own = inside;
         for (std::size_t k = 0; k + 1 < params.size() && k + 3 < call->items.size(); ++k)
@@ -155,7 +186,8 @@ private:
 
     const Defs& defs_;
     const Numbers& numbers_;
-    bool& guessed_;
+    Items& all_;
+    std::int64_t& questions_; ///< that are left
 };
 
 NodePtr inner(const NodePtr& x, const std::function<bool(const NodePtr&)>& is) {
@@ -220,7 +252,7 @@ Number number_of(const NodePtr& x, const Numbers& numbers) {
     case Kind::Unary: {
         const auto a = of(0);
         if (!a) return std::nullopt;
-        return x->text == "-" ? -*a : *a == 0; // ~ and not: of truth values alone
+        return x->text == "-" ? difference(0, *a) : *a == 0; // ~ and not: of truth values alone
     }
     case Kind::Binary: {
         const auto a = of(0), b = of(1);
@@ -290,19 +322,20 @@ std::optional<Items> items_of(const cuir::Kernel& kernel, Numbers numbers) {
     out.batch = *batch, out.heads = *heads, out.rows = *rows;
     numbers[target->items[0]->text] = 0;
     const auto samples = std::min(kHeads, *heads);
+    std::int64_t questions = kMostQuestions;
     const auto sample = [&](std::int64_t k) {
         numbers[target->items[1]->text] = std::min(*heads - 1, k * *heads / samples + k); // of other residues, too
         std::vector<Item> of_rows;
-        for (std::int64_t m = 0; m < *rows; ++m) {
+        for (std::int64_t m = 0; m < *rows && questions >= 0; ++m) {
             numbers[target->items[2]->text] = m;
-            of_rows.push_back(Ranges(defs, numbers, out.guessed).of(call));
+            of_rows.push_back(Ranges(defs, numbers, out, questions).of(call));
         }
         return of_rows;
     };
     out.of_head = {sample(0)};
-    if (samples == 1 || sample(samples - 1) == out.of_head[0]) return out; // heads are alike
-    for (std::int64_t k = 1; k < samples; ++k) out.of_head.push_back(sample(k));
-    return out;
+    if (samples > 1 && sample(samples - 1) != out.of_head[0]) // heads are not alike
+        for (std::int64_t k = 1; k < samples; ++k) out.of_head.push_back(sample(k));
+    return questions < 0 ? std::nullopt : std::optional(std::move(out));
 }
 
 } // namespace cubridge::ir::cost

@@ -30,7 +30,8 @@ struct Items {
     }
 };
 
-/// `numbers` has the sizes B, Hq, Hk, Sq, Sk; the kernel's constants are added. Nothing: the kernel draws no items.
+/// `numbers` has the sizes B, Hq, Hk, Sq, Sk; the kernel's constants are added. Nothing: the kernel draws no items,
+/// or has more tiles to be asked about than the model takes the time for.
 std::optional<Items> items_of(const cuir::Kernel& kernel, Numbers numbers);
 
 /// An integer expression, or nothing where something in it is unknown.

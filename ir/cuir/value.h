@@ -166,9 +166,9 @@ struct Trouble {
 
 /// Elementwise with broadcasting; scalars and arrays only. Integers stay integers where the operator has them.
 Value apply(Op op, const Value* x, int count);
-/// NaN beyond 0.7, so that a program is found wrong that does not ask first.
+/// NaN beyond 0.5, so that a program is found wrong that does not ask first.
 Value tanh_small(const Value& x);
-Value logistic_small(const Value& x);
+Value logistic_small(const Value& x); ///< 1 / (2^x + 1); NaN beyond 31
 /// The same with one float32 rounding, as the table says: `f32.log(x)`.
 Value apply_f32(Op op, const Value* x, int count);
 Value to_real(const Value& x);    ///< f32(x)

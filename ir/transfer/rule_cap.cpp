@@ -117,7 +117,9 @@ std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value)
     Writer& writer = local.writer;
     const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(writer.write(by_exp2(pool, e)))); };
     const Expr cap = cap_of(writer, value);
-    const Expr most = most_of_logistic(pool, writer, value, cap ? cap : score_in(value));
+    // A weight that is summed leaves no registers for two ways of computing it.
+    const bool weight = w.part.weights.kind == Weights::Kind::Pointwise;
+    const Expr most = weight ? most_of_logistic(pool, writer, value, cap ? cap : score_in(value)) : nullptr;
     if (!cap && !most) return {x_is(value)};
     const std::string far = w.launch.fresh("far");
     Expr limit = most, near = value;

@@ -163,6 +163,7 @@ private:
         ask({1, 2, step * block + 1, step * 5 - 1}, 1, 2); // heads, groups
         ask({2, 4, step * 3 + 1, step * 9 + 1});
         ask({1, 3, step - 1, 2});
+        ask({2, 3, step * 9, step * 5}); // keys that lack one of whole tiles, and rows beyond them
     }
 
     cuir::Trial few() {

@@ -180,14 +180,17 @@ private:
     /// kernel came of any, the stages say why, and the generic one is to be made.
     bool rules(Artifact& artifact) {
         if (options_.printer) return false;
-        auto experts = ir::Candidate::in_turn(specification_, request_);
-        if (!experts) {
-            Timed stage(*this, "transfer");
-            passed_over(stage, experts.error(), "");
-            return false;
+        std::vector<std::string> in_turn = options_.experts;
+        if (in_turn.empty()) {
+            auto experts = choose();
+            if (!experts) {
+                Timed stage(*this, "transfer");
+                return passed_over(stage, experts.error(), "");
+            }
+            in_turn = std::move(*experts);
         }
         std::string wanting; // what failed for another reason than registers: fewer keys a tile would not help
-        for (const auto& expert : options_.experts.empty() ? *experts : options_.experts) {
+        for (const auto& expert : in_turn) {
             if (stopped()) return false;
             if (!wanting.empty() && expert.rfind(wanting + "/", 0) == 0) continue;
             artifact = blank();
@@ -196,6 +199,13 @@ private:
             if (report_.stages.back().name != "compile") wanting = expert.substr(0, expert.find('/'));
         }
         return false;
+    }
+
+    ir::Result<std::vector<std::string>> choose() {
+        Timed stage(*this, "choose");
+        auto experts = ir::Candidate::in_turn(specification_, request_);
+        stage.ok();
+        return experts;
     }
 
     bool by_rules(const std::string& expert, Artifact& artifact) {

@@ -317,8 +317,9 @@ private:
             baseline = run(p, Which::Baseline);
             if (!baseline) return false;
         }
+        const std::size_t parts = spec_->variant() != nullptr ? spec_->variant()->parts.size() : 1;
         Judgement j = judge_output(got->outputs.o, expected.o, unit_of(p.c).request.o_dtype, std::max(p.c.Sq, p.c.Sk),
-                                   baseline ? &baseline->outputs.o : nullptr);
+                                   baseline ? &baseline->outputs.o : nullptr, parts);
         rate(p.c, j);
         if (j.wrong.empty() && !got->outputs.lse.values.empty() && !expected.lse.values.empty())
             j.wrong =

@@ -101,8 +101,8 @@ std::vector<double> baseline_errors(const Array& baseline, const Array& exact, i
 
 } // namespace
 
-Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std::int64_t reach,
-                       const Array* measured) {
+Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std::int64_t reach, const Array* measured,
+                       std::size_t parts) {
     Judgement j;
     if (!comparable("o", got, exact, j)) return j;
     if (measured && !comparable("the baseline's o", *measured, exact, j)) return j;
@@ -139,8 +139,8 @@ Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std
     const double limit =
         bounds.positions ? std::max(bounds.l2, std::ldexp(1.0, -24) * static_cast<double>(reach)) : bounds.l2;
     // Loud scores of operands that are rounded cost a baseline up to twice the limit, a difference of attentions that
-    // nearly cancels four times (its parts' roundings don't); what is far beyond is a fault of its own.
-    if (by.relative() > 8 * limit && j.wrong.empty())
+    // nearly cancels four times; what is far beyond is a fault of its own.
+    if (by.relative() > (parts > 1 ? 8 : 2) * limit && j.wrong.empty())
         j.wrong = fmt::format("the baseline is off by {:.3g} (relative L2): it is no measure", by.relative());
     if (all.relative() > limit && j.wrong.empty())
         j.wrong = fmt::format("o as a whole is off by {:.3g} (relative L2), {:.3g} is allowed", all.relative(), limit);

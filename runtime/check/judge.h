@@ -18,8 +18,10 @@ struct Judgement {
 /// exact row rounded once; float32 has besides what rounding scores of positions up to `reach` costs. The relative L2
 /// error of all is bounded too (2e-3, 1e-2, 1e-5 for float16, bfloat16, float32). NaN and infinities must be where the
 /// reference has them, -inf as -inf.
+/// A baseline that is itself off by more than twice that is no measure; `parts` > 1, attentions whose difference may
+/// cancel what their roundings don't: eight times.
 Judgement judge_output(const ir::Array& got, const ir::Array& exact, ir::DType type, std::int64_t reach,
-                       const ir::Array* baseline = nullptr);
+                       const ir::Array* baseline = nullptr, std::size_t parts = 1);
 /// A log-sum-exp, float32: 1e-5 of the value or of 1; with a `baseline`, whose kernel adds scores
 /// in tensor cores, 2e-5, or twice the error of `baseline`, which is in the request's base,
 /// in the neighbourhood. `scale` makes the reference's natural logarithm the request's.

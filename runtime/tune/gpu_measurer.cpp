@@ -74,14 +74,11 @@ private:
 
     Outcome<void> fill(const Buffer& to, std::size_t elements, const std::vector<std::uint16_t>& pattern,
                        std::size_t from) {
-        host_.resize(elements);
-        for (std::size_t n = 0, at = from % pattern.size(); n < elements; at = 0) {
+        for (std::size_t n = 0, at = from % pattern.size(); n < elements; at = 0) { // no copy of it all on the host
             const std::size_t some = std::min(elements - n, pattern.size() - at);
-            std::copy_n(pattern.begin() + static_cast<std::ptrdiff_t>(at), some,
-                        host_.begin() + static_cast<std::ptrdiff_t>(n));
+            if (auto done = to.upload(pattern.data() + at, 2 * some, stream_->handle(), 2 * n); !done) return done;
             n += some;
         }
-        if (auto done = to.upload(host_.data(), 2 * elements, stream_->handle()); !done) return done;
         return stream_->synchronise();
     }
 
@@ -266,7 +263,6 @@ private:
     std::vector<LaunchArgs> sets_;
     std::vector<ir::abi::cb_operand> operands_;
     std::vector<std::shared_ptr<Event>> events_;
-    std::vector<std::uint16_t> host_;
     std::size_t out_elements_ = 0, turn_ = 0;
 };
 

@@ -1,7 +1,6 @@
 // Making every configuration, having them measured, keeping the fastest. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/tune.h"
 #include "cubridge/runtime/why.h"
-#include "runtime/check/pool.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -81,13 +80,14 @@ private:
     void make(std::vector<ir::Configuration> all) {
         say(fmt::format("{} configurations", all.size()));
         std::vector<Report> reports(all.size());
-        parallel(all.size(), std::max(1, options_.workers), [&](std::size_t k) {
+        for (std::size_t k = 0; k < all.size(); ++k) { // one after another: a slot is one adaptation at a time
             AdaptOptions one;
             one.compiler = options_.compiler;
             one.deadline = options_.deadline;
+            one.cancelled = options_.cancelled;
             one.experts = {all[k].name};
             reports[k] = adapt(specification_, request_, one);
-        });
+        }
         for (std::size_t k = 0; k < all.size(); ++k) {
             Tuning::Row row;
             row.configuration = std::move(all[k]);
@@ -226,7 +226,16 @@ private:
 
 Report tune(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
             const AdaptOptions& options, Measurer& measurer, const ir::Shape& shape) {
-    return Tuner(specification, request, options, measurer, shape).run();
+    try {
+        return Tuner(specification, request, options, measurer, shape).run();
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& e) {
+        Report report;
+        report.reasons = why::kFailed;
+        report.error = ir::Error{"internal", std::string("tuning failed: ") + e.what(), {}, "please report the text"};
+        return report;
+    }
 }
 
 } // namespace cubridge::runtime

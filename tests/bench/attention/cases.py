@@ -6,7 +6,7 @@ TOKENS = 16384                                 # of a launch: batch times length
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 SHARD_SECONDS = 480
 SETS = 3                                       # input sets that the launches of a block go through in turn
-LEAST_BLOCK, MOST_BLOCK = 0.25, 0.5            # seconds: shorter ones are no sustained load
+LEAST_BLOCK, MOST_BLOCK = 0.5, 0.7             # seconds: shorter ones are no sustained load (timing.SETTLE)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 #include "ir/cost/tiles.h"
 #include "tests/unit/ir/transfer/corpus.h"
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace cubridge::ir {
 namespace {
@@ -40,7 +41,12 @@ TEST(Tiles, AProgramWithoutWorkItemsHasNone) {
 }
 
 TEST(Tiles, IntegersAreThoseOfPython) {
-    const cost::Numbers known{{"Sk", 1000}, {"BN", 128}, {"h", 5}, {"x0[]", 7}};
+    const cost::Numbers known{{"Sk", 1000},
+                              {"BN", 128},
+                              {"h", 5},
+                              {"x0[]", 7},
+                              {"least", std::numeric_limits<std::int64_t>::min()},
+                              {"most", std::numeric_limits<std::int64_t>::max()}};
     const auto value = [&](const std::string& text) -> std::optional<std::int64_t> {
         const auto s = cuir::statement("y = " + text);
         EXPECT_TRUE(s) << text;
@@ -58,6 +64,25 @@ TEST(Tiles, IntegersAreThoseOfPython) {
     EXPECT_EQ(value("x0[h] + 1"), 8);
     EXPECT_EQ(value("x1[h] + 1"), std::nullopt);
     EXPECT_EQ(value("Sk // (h - 5)"), std::nullopt);
+    EXPECT_EQ(value("7 % -4"), -1);
+    EXPECT_EQ(value("7 % -1"), 0);
+    // A scalar that a text holds may be any: what leaves 64 bits is unknown, and nothing traps.
+    for (const char* text :
+         {"least // -1", "-least", "abs(least)", "least - 1", "most + 1", "most * 2", "cdiv(most, 2)"})
+        EXPECT_EQ(value(text), std::nullopt) << text;
+    EXPECT_EQ(value("least % -1"), 0);
+    EXPECT_EQ(value("most // -1"), -std::numeric_limits<std::int64_t>::max());
+}
+
+TEST(Tiles, AreNotCountedBeyondABudget) {
+    const auto classes = cuir::read(transfer::test::read("tests/corpus/transfer_sm90/paper_causal_blockwise__0.py"));
+    ASSERT_TRUE(classes) << classes.error().message;
+    // The classes of tiles of 2 heads: 8 times 8 questions, and 4000 times 4000, which nobody waits for.
+    cost::Numbers sizes{{"B", 1},    {"Hk", 2}, {"Hq", 2},      {"Sq", 1024}, {"Sk", 1024},
+                        {"x0[]", 1}, {"x1", 1}, {"least[]", 1}, {"most[]", 1}};
+    EXPECT_TRUE(cost::items_of(*classes->main(), sizes));
+    sizes["Sq"] = sizes["Sk"] = 500000;
+    EXPECT_FALSE(cost::items_of(*classes->main(), sizes));
 }
 
 } // namespace

@@ -35,11 +35,11 @@ TEST_F(Adapt, MakesAndStoresThenServes) {
     const auto made = adapt(spec, request_for(), options);
     ASSERT_EQ(made.status, Report::Status::Ready) << stages_of(made);
     EXPECT_EQ(made.reasons, 0u);
-    EXPECT_EQ(stages_of(made), "lookup lock lookup transfer execute lower compile verify? store ");
+    EXPECT_EQ(stages_of(made), "lookup lock lookup choose transfer execute lower compile verify? store ");
     EXPECT_EQ(made.artifact->build.made_by, "rules");
     EXPECT_EQ(made.artifact->build.expert, "prefill_sm80");
     EXPECT_EQ(made.artifact->verification.level, Verified::Executor);
-    EXPECT_EQ(made.stages[7].reason, made.artifact->verification.record);
+    EXPECT_EQ(made.stages[8].reason, made.artifact->verification.record);
     EXPECT_EQ(made.artifact->verification.record.find("executor: "), 0u) << made.artifact->verification.record;
     EXPECT_EQ(made.tier, "made");
     EXPECT_FALSE(made.joined);
@@ -59,9 +59,9 @@ TEST_F(Adapt, TheGenericKernelIsMadeWhereRulesRefuse) {
     const auto made = adapt(spec, generic_request(), options);
     ASSERT_EQ(made.status, Report::Status::Fallback) << stages_of(made);
     EXPECT_EQ(made.reasons, why::kVariant | why::kUnverified);
-    EXPECT_EQ(stages_of(made), "lookup lock lookup transfer? generic compile verify? store ");
-    EXPECT_NE(made.stages[3].reason.find("bf16 or fp16"), std::string::npos) << made.stages[3].reason;
-    EXPECT_EQ(made.stages[6].reason, "compiled, not run");
+    EXPECT_EQ(stages_of(made), "lookup lock lookup choose transfer? generic compile verify? store ");
+    EXPECT_NE(made.stages[4].reason.find("bf16 or fp16"), std::string::npos) << made.stages[4].reason;
+    EXPECT_EQ(made.stages[7].reason, "compiled, not run");
     EXPECT_EQ(made.artifact->build.made_by, "generic");
     EXPECT_EQ(made.artifact->build.expert, "");
     EXPECT_EQ(made.artifact->program, "");
@@ -78,7 +78,7 @@ TEST_F(Adapt, WorksWithNothingButACompiler) {
     alone.compiler = compiler;
     const auto report = adapt(spec, request_for(), alone);
     EXPECT_EQ(report.status, Report::Status::Ready);
-    EXPECT_EQ(stages_of(report), "lookup? transfer execute lower compile verify? store? ");
+    EXPECT_EQ(stages_of(report), "lookup? choose transfer execute lower compile verify? store? ");
 }
 
 TEST_F(Adapt, ServesTheStoreWithoutACompiler) {
@@ -100,8 +100,9 @@ TEST_F(Adapt, SaysWhyItFailed) {
     EXPECT_EQ(failed.status, Report::Status::Failed);
     EXPECT_EQ(failed.error->kind, "compile");
     EXPECT_EQ(failed.log, "kernel.cu(1): error");
-    EXPECT_EQ(stages_of(failed), "lookup lock lookup transfer execute lower compile! generic compile! ");
-    EXPECT_EQ(stages_of(adapt(spec, generic_request(), options)), "lookup lock lookup transfer? generic compile! ");
+    EXPECT_EQ(stages_of(failed), "lookup lock lookup choose transfer execute lower compile! generic compile! ");
+    EXPECT_EQ(stages_of(adapt(spec, generic_request(), options)),
+              "lookup lock lookup choose transfer? generic compile! ");
     compiler->fails = false;
 
     options.cancelled = [] { return true; };

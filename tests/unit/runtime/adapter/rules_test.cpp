@@ -72,7 +72,7 @@ def attention(q, k, v):
     return torch.softmax(q @ k.transpose(-2, -1), -1).cumsum(-1) @ v
 )"),
                               request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup transfer? ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer? ") + kMadeGeneric);
     EXPECT_NE(stage(report, "transfer").reason.find("not recognised as attention"), std::string::npos)
         << stage(report, "transfer").reason;
     is_generic(report);
@@ -89,7 +89,7 @@ def attention(q, k, v):
     return torch.softmax(s + torch.sin(i * j) + torch.cos(i + 3 * j), -1) @ v
 )"),
                               request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup transfer execute! ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer execute! ") + kMadeGeneric);
     EXPECT_NE(stage(report, "execute").reason.find("the step limit is reached"), std::string::npos);
     EXPECT_TRUE(warns(report, stage(report, "execute").reason));
     is_generic(report);
@@ -109,7 +109,7 @@ def attention(q, k, v):
     return out
 )"),
                               request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup transfer execute lower! ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer execute lower! ") + kMadeGeneric);
     EXPECT_NE(stage(report, "lower").reason.find("more kernels than one launch may enqueue"), std::string::npos);
     EXPECT_TRUE(warns(report, stage(report, "lower").reason));
     is_generic(report);
@@ -118,7 +118,7 @@ def attention(q, k, v):
 TEST_F(Rules, CudaThatDoesNotCompile) {
     compiler->fails_on_rules = true;
     const auto report = adapt(spec, request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup transfer execute lower compile! ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer execute lower compile! ") + kMadeGeneric);
     EXPECT_TRUE(warns(report, "the rules' kernel did not compile"));
     EXPECT_EQ(compiler->compiles, 2);
     is_generic(report);

@@ -57,7 +57,8 @@ TEST(Judge, ABaselineThatIsFarOffIsNoMeasure) {
                                               {DType::F16, 0.02, false}}) {
         Array baseline = exact;
         for (double& v : baseline.values) v *= 1 + off;
-        const Judgement j = judge_output(exact, exact, type, 10, &baseline);
+        const Judgement j = judge_output(exact, exact, type, 10, &baseline, 2);
+        EXPECT_NE(judge_output(exact, exact, type, 10, &baseline).wrong.find("it is no measure"), std::string::npos);
         EXPECT_EQ(j.wrong.find("it is no measure") == j.wrong.npos, measures) << off << j.wrong;
         EXPECT_EQ(j.ratio, 0);
     }
