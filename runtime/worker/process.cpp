@@ -216,6 +216,11 @@ Outcome<CompileResult> Process::compile(const Request& request, Clock::time_poin
     return answer;
 }
 
+bool Process::idle() const {
+    pollfd one{socket_, POLLIN, 0};
+    return usable_ && poll(&one, 1, 0) == 0;
+}
+
 Fault Process::lost(const Fault& fault) {
     const bool died = fault.kind == "closed";
     if (died && handle_ >= 0) { // the socket closes before the process has ended: wait for its own end, not for ours

@@ -27,6 +27,8 @@ public:
     /// what is no answer), "deadline" and "memory" (it was killed for it). After any of these it is of no more use.
     Outcome<CompileResult> compile(const Request& request, Clock::time_point deadline);
     bool usable() const { return usable_; }
+    /// Between two compiles: whether it lives and keeps silent.
+    bool idle() const;
     /// In a child that was made by fork: lets go of what is the parent's. The object can't be destroyed there.
     void disown();
 

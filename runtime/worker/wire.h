@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kMagic = 0x4b574243; // "CBWK", little-endian
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kMostBytes = 256u << 20; // of one frame: cubins are a thousandth of it
+constexpr std::uint32_t kMostBytes = 64u << 20; // of one frame; a text is at most 8 MiB, a cubin far less
 
 /// What the body of a frame is.
 enum class Message : std::uint32_t { Hello = 1, Ready, Compile, Compiled };

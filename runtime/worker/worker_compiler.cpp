@@ -72,7 +72,7 @@ Fault Workers::forked() const {
 }
 
 Outcome<void> Workers::start(Place& place, Clock::time_point deadline) {
-    if (place.process != nullptr && place.process->usable()) return {};
+    if (place.process != nullptr && place.process->idle()) return {}; // no text is blamed for one that died before it
     place.end();
     {
         const std::lock_guard lock(mutex_);
@@ -84,6 +84,8 @@ Outcome<void> Workers::start(Place& place, Clock::time_point deadline) {
     if (!file_.empty())
         made = Process::start(file_, {build_id(), settings_for_child(settings_.nvrtc), settings_.memory},
                               std::min(deadline, Clock::now() + kStart));
+    if (!made && Clock::now() >= deadline) // says nothing about the executable
+        return Fault{"deadline", "the worker was not ready when the time for the compile was over"};
     const std::lock_guard lock(mutex_);
     if (!made) {
         broken_ = made.fault();
@@ -114,7 +116,7 @@ Outcome<CompileResult> Workers::in_a_worker(const CompileJob& job, bool& started
                                                    known->second)};
         }
         if (auto running = start(*turn, deadline); !running) {
-            started = false;
+            started = running.fault().kind == "deadline";
             return running.fault();
         }
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());

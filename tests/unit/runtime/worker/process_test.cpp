@@ -91,7 +91,11 @@ TEST_F(WorkerProcess, ThatIsNone) {
     EXPECT_NE(
         fault_of(Script("echo hello, here is some text >&3; sleep 60")).message.find("does not begin as a message"),
         std::string::npos);
-    EXPECT_NE(fault_of(Script("sleep 60"), 500ms).message.find("did not get ready in time"), std::string::npos);
+    EXPECT_EQ(fault_of(Script("sleep 60"), 500ms).kind, "deadline");
+    const Script silent("sleep 60");
+    const auto met = worker::Process::start(silent.file(), {build_id(), {}, 0}, Clock::now() + 300ms);
+    ASSERT_FALSE(met);
+    EXPECT_NE(met.fault().message.find("did not get ready in time"), std::string::npos);
     EXPECT_NE(fault_of(Script("cat $bytes >&3; sleep 60", frame(worker::Message::Ready, "what?")))
                   .message.find("its greeting is not one"),
               std::string::npos);
