@@ -61,7 +61,8 @@ void close_if_open(int& fd) {
 
 /// Looks at what the worker takes while it is waited for.
 struct Process::Meter final : Watch {
-    Meter(int sizes, std::uint64_t most) : sizes_(sizes), most_(most) {}
+    /// `held`: the worker's address space is limited, so that it may end at less than `most` bytes in use.
+    Meter(int sizes, std::uint64_t most, bool held) : sizes_(sizes), most_(most), held_(held) {}
     bool look() override {
         char text[64];
         const auto got = sizes_ < 0 || most_ == 0 ? 0 : pread(sizes_, text, sizeof text, 0);
@@ -71,16 +72,17 @@ struct Process::Meter final : Watch {
         const auto [at, error] = std::from_chars(text, text + got, all);
         if (error != std::errc() || at == text + got) return true;
         std::from_chars(at + 1, text + got, resident);
-        reached_ = std::max(reached_, all * page);
+        reached_ = std::max(reached_, (held_ ? all : resident) * page);
         over_ = resident * page > most_;
         return !over_;
     }
     bool over() const { return over_; }
-    std::uint64_t reached() const { return reached_; } ///< bytes of address space that were seen
+    std::uint64_t reached() const { return reached_; } ///< bytes that were seen of what is limited
 
 private:
     const int sizes_;
     const std::uint64_t most_;
+    const bool held_;
     std::uint64_t reached_ = 0;
     bool over_ = false;
 };
@@ -191,7 +193,7 @@ Outcome<void> Process::greet(const Hello& hello, Clock::time_point deadline) {
 }
 
 Outcome<CompileResult> Process::compile(const Request& request, Clock::time_point deadline) {
-    Meter meter(sizes_, request.memory);
+    Meter meter(sizes_, request.memory, ready_.confinement.memory);
     const auto gone = [&](const Fault& fault) {
         usable_ = false;
         if (meter.over() ||

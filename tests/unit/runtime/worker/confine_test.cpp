@@ -4,10 +4,10 @@
 #include "tests/unit/runtime/worker/support.h"
 #include <cerrno>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <thread>
 
 namespace cubridge::runtime {
 namespace {
@@ -77,9 +77,11 @@ int first_allowed(const std::string& folder, const std::string& readable) {
     // And what it needs.
     const int file = open(readable.c_str(), O_RDONLY | O_CLOEXEC);
     if ((file >= 0) != (held.landlock != 0)) return 30;
-    std::atomic<int> ran{0};
-    std::thread([&] { ran = 1; }).join();
-    return ran == 1 ? 0 : 31;
+    pthread_t thread{}; // std::thread's call is one that sanitizers look at by means that are denied
+    const auto body = [](void* ran) { return ran; };
+    void* ran = nullptr;
+    if (pthread_create(&thread, nullptr, body, &limit) != 0 || pthread_join(thread, &ran) != 0) return 31;
+    return ran == &limit ? 0 : 32;
 }
 
 TEST_F(WorkerConfined, MakesNoCallButItsOwn) {
