@@ -10,4 +10,4 @@ launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
 cmake --preset dev "${launcher[@]}"
 cmake --build --preset dev
-ctest --preset dev "$@"
+ctest --preset dev -j "$(nproc)" "$@"

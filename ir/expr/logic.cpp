@@ -1,6 +1,7 @@
 // Truth values: flattened, sorted, deduplicated; negation is pushed into the atoms. SPDX-License-Identifier: Apache-2.0
 #include "ir/expr/build.h"
 #include <algorithm>
+#include <cmath>
 
 namespace cubridge::ir {
 
@@ -18,7 +19,7 @@ bool implies_by_parts(Expr part, Expr all, Kind inner) {
 }
 
 bool decides_as_integers(Expr e) { // a float that is an integer, exactly
-    return is_const(e) ? e->real == static_cast<double>(static_cast<std::int64_t>(std::clamp(e->real, -1e15, 1e15)))
+    return is_const(e) ? std::abs(e->real) <= 1e15 && e->real == std::trunc(e->real)
                        : e->kind == Kind::Cast && e->args[0]->type == Type::Int;
 }
 

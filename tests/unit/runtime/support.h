@@ -43,9 +43,9 @@ inline std::shared_ptr<const ir::Specification> parsed(const std::string& text,
 }
 
 /// For an architecture that has portable experts only, so that stages are those of one.
-inline ir::Request request_for(const char* arch = "sm_80") {
+inline ir::Request request_for(const char* arch = "sm_80", int head_dim = 64) {
     ir::Request r;
-    r.head_dim = r.head_dim_v = 64;
+    r.head_dim = r.head_dim_v = head_dim;
     r.arch = arch;
     return r;
 }

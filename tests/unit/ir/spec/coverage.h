@@ -41,7 +41,9 @@ public:
                     !names_.contains({place == spec::kListMethod ? spec::kMethod : place, r.name}))
                     out.push_back(std::string(prefix) + r.name);
             const auto all = optional_of(r.parameters);
-            for (const auto& [name, position] : all) {
+            for (const auto& option : all) { // clang 14 captures no structured bindings
+                const auto& name = option.first;
+                const auto position = option.second;
                 const bool found = std::any_of(std::begin(places), std::end(places), [&](const auto& p) {
                     if ((r.places & p.first) == 0) return false;
                     if (keywords_.contains({p.first, std::string(r.name) + " " + name})) return true;

@@ -48,7 +48,7 @@ protected:
     Folder folder;
     std::unique_ptr<cache::Store> store;
     AdaptOptions options;
-    ir::Request request = request_for("sm_90a");
+    ir::Request request = request_for("sm_90a", 128);
 };
 
 TEST_F(GpuMeasurer, TheKernelThatTakesLeastIsChosen) {
@@ -87,9 +87,9 @@ TEST_F(GpuMeasurer, TheKernelThatTakesLeastIsChosen) {
     EXPECT_EQ(b.heads_q, 6);
     EXPECT_EQ(b.max_q, 300);
     EXPECT_EQ(b.max_kv, 500);
-    EXPECT_EQ(b.q.outer, 6 * 300 * 64);
-    EXPECT_EQ(b.k.head, 500 * 64);
-    EXPECT_EQ(b.k.row, 64);
+    EXPECT_EQ(b.q.outer, 6 * 300 * 128);
+    EXPECT_EQ(b.k.head, 500 * 128);
+    EXPECT_EQ(b.k.row, 128);
     EXPECT_NE(b.ticket, nullptr);
     EXPECT_EQ(b.lse.data, nullptr);
 }

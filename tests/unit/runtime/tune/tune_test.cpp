@@ -62,7 +62,7 @@ protected:
     std::shared_ptr<FakeCompiler> compiler;
     AdaptOptions options;
     FakeMeasurer measurer;
-    ir::Request request = request_for("sm_90a");
+    ir::Request request = request_for("sm_90a", 128);
     ir::Shape shape{2, 1024, 1024, 8};
 };
 
@@ -261,7 +261,7 @@ TEST_F(Tune, WhereNothingIsToChooseFromItIsAdapted) {
     EXPECT_EQ(report.status, Report::Status::Fallback);
     EXPECT_EQ(measurer.measured, 0);
     EXPECT_NE(report.warnings.back().find("not tuned: there is nothing to choose from"), std::string::npos);
-    request = request_for("sm_90a");
+    request = request_for("sm_90a", 128);
     compiler->fails_on_rules = true;
     const auto none = run();
     EXPECT_EQ(none.status, Report::Status::Fallback);
