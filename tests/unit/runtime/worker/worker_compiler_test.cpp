@@ -134,19 +134,24 @@ TEST_F(WorkerDies, OnceIsTriedAgainTwiceIsRefused) {
     EXPECT_TRUE(workers.compile(good_job()));
 }
 
+/// Until it is dead; it is still there to be waited for.
+void kill_and_see(int pid) {
+    siginfo_t info{};
+    kill(pid, SIGKILL);
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
+}
+
 TEST_F(WorkerDies, BetweenTwoCompiles) {
     Workers workers(settings());
     ASSERT_TRUE(workers.compile(good_job()));
     const int pid = workers.pids().at(0);
-    kill(pid, SIGKILL);
-    std::this_thread::sleep_for(50ms);
+    kill_and_see(pid);
     ASSERT_TRUE(workers.compile(good_job()));
     EXPECT_NE(workers.pids().at(0), pid);
 
     // The next text is not blamed: it may still kill one.
     const int last = workers.pids().at(0);
-    kill(last, SIGKILL);
-    std::this_thread::sleep_for(50ms);
+    kill_and_see(last);
     std::thread killer([&] { kill_next(workers, last); });
     auto job = endless_job();
     job.deadline = 3s;
