@@ -167,6 +167,9 @@ void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
     if (a.status != kUsage) out.line(head);
     if (!report.stages.empty()) out.line(stages_of(report, out));
     if (made) print_made(a, out);
+    if (made && report.compiled_in == "worker") out.line("  compiled in a worker");
+    for (const std::string& w : report.warnings) // of --worker, where there was none
+        if (w.starts_with("compiled in this process")) out.line("  " + w);
     for (const std::string& c : a.chosen) out.line("  chosen: " + c);
     if (report.error) {
         progress.line(complaint(a, progress));

@@ -65,6 +65,25 @@ void look_at_compiler(Findings& f) {
     f.gaps.push_back("nvrtc: " + identity.fault().text());
 }
 
+void look_at_worker(Findings& f) {
+    const auto workers = worker_compiler();
+    const auto held = workers->confinement();
+    if (!held) {
+        f.table.row({"worker", "none", held.fault().text()});
+        f.json.add("worker", Json::object().add("build", runtime::build_id()).add("error", held.fault().text()));
+        return;
+    }
+    f.table.row({"worker", std::string("build ") + runtime::build_id(), held->text()});
+    auto missing = Json::array();
+    for (const auto& what : held->missing) missing.push(what);
+    f.json.add("worker", Json::object()
+                             .add("build", runtime::build_id())
+                             .add("seccomp", held->seccomp)
+                             .add("landlock", held->landlock)
+                             .add("memory_limit", held->memory)
+                             .add("missing", std::move(missing)));
+}
+
 void look_at_store(const Options& options, Machine& machine, Findings& f) {
     cache::Store& store = machine.store();
     const auto stats = store.stats(); // opens it: only then the place is known
@@ -99,6 +118,7 @@ int info(const Options& options) {
                  fmt::format("formats: key {}, kernel ABI {}", runtime::kKeyFormat, ir::abi::kKernelAbi)});
     look_at_gpus(machine, f);
     look_at_compiler(f);
+    look_at_worker(f);
     look_at_store(options, machine, f);
     if (options.json) {
         auto gaps = Json::array();

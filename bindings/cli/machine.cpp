@@ -48,6 +48,14 @@ runtime::NvrtcSettings nvrtc_settings() {
     return settings;
 }
 
+std::shared_ptr<runtime::WorkerCompiler> worker_compiler(std::shared_ptr<runtime::Compiler> otherwise) {
+    runtime::WorkerSettings settings;
+    settings.file = "/proc/self/exe"; // also where the file was replaced since
+    settings.nvrtc = nvrtc_settings();
+    settings.otherwise = std::move(otherwise);
+    return runtime::open_worker(std::move(settings));
+}
+
 cache::Store& Machine::store() {
     if (store_) return *store_;
     cache::OpenOptions open;
@@ -68,6 +76,8 @@ cache::Locks& Machine::locks() {
 
 std::shared_ptr<runtime::Compiler> Machine::compiler() {
     if (!compiler_) compiler_ = std::make_shared<LateCompiler>();
+    if (options_.worker && !worker_) worker_ = worker_compiler(compiler_);
+    if (worker_) return worker_;
     return compiler_;
 }
 

@@ -8,6 +8,7 @@
 #include "cubridge/runtime/compiler.h"
 #include "cubridge/runtime/driver.h"
 #include "cubridge/runtime/tune.h"
+#include "cubridge/runtime/worker.h"
 #include <memory>
 
 namespace cubridge::cli {
@@ -18,7 +19,7 @@ public:
 
     cache::Store& store();
     cache::Locks& locks();
-    /// Opens NVRTC with its first compile: a kernel that is stored needs none.
+    /// Opens NVRTC, or starts a worker, with its first compile: a kernel that is stored needs none.
     std::shared_ptr<runtime::Compiler> compiler();
     /// The driver's first GPU, or why there is none.
     const runtime::Outcome<runtime::Device>& gpu();
@@ -37,6 +38,7 @@ private:
     std::unique_ptr<cache::Store> store_;
     std::unique_ptr<cache::Locks> locks_;
     std::shared_ptr<runtime::Compiler> compiler_;
+    std::shared_ptr<runtime::WorkerCompiler> worker_;
     std::shared_ptr<runtime::Driver> driver_;
     std::optional<runtime::Outcome<runtime::Device>> gpu_;
     std::shared_ptr<runtime::Measurer> measurer_;
@@ -45,5 +47,8 @@ private:
 
 /// $CUBRIDGE_NVRTC and $CUDA_HOME, as the command hands them to the library, which reads no environment itself.
 runtime::NvrtcSettings nvrtc_settings();
+
+/// Workers that are this executable.
+std::shared_ptr<runtime::WorkerCompiler> worker_compiler(std::shared_ptr<runtime::Compiler> otherwise = nullptr);
 
 } // namespace cubridge::cli

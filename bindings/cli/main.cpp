@@ -27,6 +27,7 @@ int run(const std::vector<std::string>& arguments) {
     if (options.command == "exec") return exec(options);
     if (options.command == "lower") return lower(options);
     if (options.command == "lift") return lift(options);
+    if (options.command == "worker") return worker(options);
     throw Usage(options.command.empty() ? "a command is needed" : "there is no command `" + options.command + "`");
 }
 

@@ -29,6 +29,7 @@ struct Options {
     std::uint64_t seed = 1;
     int cases = 40;
     bool tune = false;
+    bool worker = false;            ///< compile in a process of its own
     std::optional<ir::Shape> shape; ///< of tune and explain, without its KV heads; unset: the default
     bool gpu = false, small = false, longer = false, json = false, quiet = false;
 };

@@ -248,7 +248,8 @@ private:
         if (stopped()) return false;
         if (compile(artifact, warpgroups)) return true;
         const auto& kind = report_.error->kind; // no other source would fare better where it is the compiler's own
-        if (kind != "compile" && kind != "gate" && kind != "empty") return false;
+        if (kind != "compile" && kind != "gate" && kind != "empty" && kind != "memory" && kind != "worker")
+            return false;
         report_.warnings.push_back("the rules' kernel did not compile: " + prefix + report_.error->message);
         report_.error.reset();
         report_.reasons = 0;
@@ -301,6 +302,8 @@ private:
         artifact.cubin = std::move(result->cubin);
         artifact.entries = std::move(result->entries);
         artifact.build.compiler = result->compiler;
+        report_.compiled_in = result->where;
+        if (!result->note.empty()) report_.warnings.push_back(std::move(result->note));
         artifact.build.options = fmt::format("{}", fmt::join(standing_options(request_.arch), " "));
         auto judged = gate(artifact, warpgroups, result->remarks);
         if (!judged.refused.empty())

@@ -93,6 +93,7 @@ std::string Report::json(const ir::Specification* specification, const ir::Reque
     const bool expert = artifact && !artifact->build.expert.empty();
     out.add("expert", or_null(expert, expert ? artifact->build.expert : ""));
     out.add("verified", or_null(artifact.has_value(), artifact ? artifact->verification.record : ""));
+    out.add("compiled_in", or_null(!compiled_in.empty(), compiled_in));
     out.add("stages", stages_of(stages)).add("total_ms", rounded(total_ms));
     out.add("cubin_bytes", artifact ? static_cast<std::int64_t>(artifact->cubin.size()) : 0);
     out.add("entries", entries_of(artifact ? artifact->entries : std::vector<CompiledEntry>{}));

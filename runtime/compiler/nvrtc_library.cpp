@@ -92,6 +92,24 @@ std::vector<std::string> folders_beside(const std::string& folder) {
             packages + "/cuda_nvrtc/lib"};
 }
 
+NvrtcSettings settings_for_child(const NvrtcSettings& settings) {
+    if (!settings.file.empty()) return settings;
+    for (const char* soname : sonames) {
+        void* library = dlopen(soname, open_flags | RTLD_NOLOAD);
+        if (library == nullptr) continue;
+        link_map* map = nullptr;
+        NvrtcSettings named;
+        if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr)
+            named.file = map->l_name;
+        dlclose(library);
+        if (!named.file.empty()) return named;
+    }
+    NvrtcSettings all = settings;
+    const auto mapped = mapped_folders();
+    all.folders.insert(all.folders.begin(), mapped.begin(), mapped.end());
+    return all;
+}
+
 Outcome<Nvrtc> find_nvrtc(const NvrtcSettings& settings) {
     std::string tried;
     void* library = nullptr;

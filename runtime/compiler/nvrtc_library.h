@@ -34,6 +34,9 @@ struct Nvrtc {
 /// See open_nvrtc() for the order of the search.
 Outcome<Nvrtc> find_nvrtc(const NvrtcSettings& settings);
 
+/// Settings by which a process that has nothing mapped finds what find_nvrtc(settings) would find here. Maps nothing.
+NvrtcSettings settings_for_child(const NvrtcSettings& settings);
+
 /// Where libnvrtc may lie if something of CUDA or of PyTorch lies in `folder`: toolkits and both layouts of the wheels.
 std::vector<std::string> folders_beside(const std::string& folder);
 

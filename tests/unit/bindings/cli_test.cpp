@@ -58,6 +58,8 @@ TEST_F(Cli, UsageIsTwo) {
         {"adapt", "causal", "--rows", "head"},
         {"adapt", "causal", "--lse"},
         {"check", "causal", "--tune"},
+        {"check", "causal", "--worker"},
+        {"worker"}, // by hand: the library starts it
         {"adapt", "causal", "--tune", "--expert", "prefill_sm80"},
         {"adapt", "causal", "--tune=1"},
         {"adapt", "causal", "--shape", "4:4096"},
@@ -190,6 +192,24 @@ TEST_F(Cli, ForPeopleTheStagesAndWhatWasNotDone) {
     EXPECT_FALSE(holds(r.out, "\033[")) << "no colour into a file";
 }
 
+TEST_F(Cli, AWorkerCompilesTheSame) {
+    if (!compiles()) GTEST_SKIP() << "no NVRTC";
+    std::string cubins[2];
+    for (const bool worker : {false, true}) {
+        std::vector<std::string> words = {"adapt", "causal", "--arch", "sm_80", "--cache", "", "--json"};
+        words.insert(words.end(), {"--emit", home_.path() + "/made"});
+        if (worker) words.push_back("--worker");
+        const Ran r = run(words);
+        ASSERT_EQ(r.status, 0) << r.error;
+        const auto json = r.json();
+        ASSERT_NE(json.find("compiled_in"), nullptr) << r.out;
+        EXPECT_EQ(*json.find("compiled_in")->string(), worker ? "worker" : "process");
+        cubins[worker] = home_.read("made/kernel.cubin");
+    }
+    EXPECT_EQ(cubins[0], cubins[1]);
+    EXPECT_FALSE(cubins[0].empty());
+}
+
 TEST_F(Cli, EmitWritesEverything) {
     if (!compiles()) GTEST_SKIP() << "no NVRTC here";
     const std::string folder = home_.path() + "/out/deep";
@@ -277,7 +297,7 @@ TEST_F(Cli, InfoSaysWhatIsHere) {
     const Ran r = run({"info", "--json"});
     EXPECT_TRUE(r.status == 0 || r.status == 7);
     const auto json = r.json();
-    for (const char* field : {"version", "gpus", "nvrtc", "store", "gaps"})
+    for (const char* field : {"version", "gpus", "nvrtc", "worker", "store", "gaps"})
         EXPECT_NE(json.find(field), nullptr) << field;
     EXPECT_EQ(r.status == 0, json.find("gaps")->items()->empty());
 }

@@ -29,9 +29,10 @@ struct Report {
     std::vector<std::string> warnings;
     std::optional<Artifact> artifact;
     double total_ms = 0;
-    bool joined = false; ///< another thread or process was making it, and this run took what that one stored
-    bool older = false;  ///< stored, made without the rules of this library, and could not be made again
-    std::string log;     ///< of a compile that failed: lines about the generated source
+    bool joined = false;     ///< another thread or process was making it, and this run took what that one stored
+    bool older = false;      ///< stored, made without the rules of this library, and could not be made again
+    std::string compiled_in; ///< "process", "worker": CompileResult::where; empty: nothing was compiled
+    std::string log;         ///< of a compile that failed: lines about the generated source
 
     /// The JSON object of `cubridge adapt --json` (docs/command-line.md). `source` is the text, for nothing but
     /// columns.

@@ -23,6 +23,7 @@ struct CompileJob {
     std::vector<std::string> options; ///< after those that are always given; only options that touch no file
     std::vector<Header> headers;
     std::chrono::milliseconds deadline{0}; ///< 0: none. A request: NVRTC's front end may overrun it by many seconds
+    bool foreign = false; ///< no rule of ours printed it: where it should be compiled in a worker, then only there
 };
 
 /// One kernel as ptxas reports it.
@@ -44,7 +45,9 @@ struct CompileResult {
     /// in, ignored. One line each; empty where all is as the source says.
     std::vector<std::string> remarks;
     double milliseconds = 0;
-    std::string compiler; ///< identity()
+    std::string compiler;          ///< identity()
+    std::string where = "process"; ///< or "worker": which process compiled
+    std::string note;              ///< why not in a worker where that was asked for; else empty
 };
 
 /// Compiles. Any thread, several at a time. Faults: "no_compiler", "option", "gate" (the source asks for something that

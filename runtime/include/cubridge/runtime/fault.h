@@ -13,7 +13,8 @@ namespace cubridge::runtime {
 ///   (sticky:
 ///             every later call in this process fails), "memory", "capture", "busy" (try later), "driver" (anything
 ///             else)
-///   compiler: "no_compiler", "arch", "option", "gate", "compile", "deadline", "empty"
+///   compiler: "no_compiler", "arch", "option", "gate", "compile", "deadline", "empty"; of one in a worker also
+///             "memory" and "worker" (it can't be started, or died)
 struct Fault {
     std::string kind;
     std::string message;  ///< one sentence: which call, what it answered
