@@ -8,7 +8,6 @@
 #include "cubridge/ir/candidate.h"
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/json.h"
-#include <cmath>
 #include <fmt/format.h>
 
 namespace cubridge::cli {
@@ -109,15 +108,7 @@ Json json_of(const Explained& e) {
     for (const auto& [expert, why] : e.passed_over)
         others.push(Json::object().add("expert", expert).add("reason", why));
     auto configurations = Json::array();
-    for (const auto& c : e.configurations)
-        configurations.push(Json::object()
-                                .add("name", c.name)
-                                .add("keys", c.keys)
-                                .add("order", c.order)
-                                .add("model_us", std::round(10 * c.us) / 10)
-                                .add("tiles", c.tiles)
-                                .add("masked", c.masked)
-                                .add("guessed", c.guessed));
+    for (const auto& c : e.configurations) configurations.push(runtime::json_of(c));
     const bool known = e.specification != nullptr, made = e.candidate.has_value(), printed = e.lowered.has_value();
     Json error;
     if (e.error)

@@ -333,8 +333,11 @@ std::optional<Items> items_of(const cuir::Kernel& kernel, Numbers numbers) {
         return of_rows;
     };
     out.of_head = {sample(0)};
-    if (samples > 1 && sample(samples - 1) != out.of_head[0]) // heads are not alike
-        for (std::int64_t k = 1; k < samples; ++k) out.of_head.push_back(sample(k));
+    if (samples > 1)
+        if (auto last = sample(samples - 1); last != out.of_head[0]) { // heads are not alike
+            for (std::int64_t k = 1; k + 1 < samples; ++k) out.of_head.push_back(sample(k));
+            out.of_head.push_back(std::move(last));
+        }
     return questions < 0 ? std::nullopt : std::optional(std::move(out));
 }
 

@@ -119,7 +119,8 @@ std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value)
     const Expr cap = cap_of(writer, value);
     // A weight that is summed leaves no registers for two ways of computing it.
     const bool weight = w.part.weights.kind == Weights::Kind::Pointwise;
-    const Expr most = weight ? most_of_logistic(pool, writer, value, cap ? cap : score_in(value)) : nullptr;
+    const Expr inner = cap || !weight ? cap : score_in(value);
+    const Expr most = weight ? most_of_logistic(pool, writer, value, inner) : nullptr;
     if (!cap && !most) return {x_is(value)};
     const std::string far = w.launch.fresh("far");
     Expr limit = most, near = value;
@@ -128,7 +129,7 @@ std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value)
         const Expr small = pool.load(kTanhSmall, Type::Real, {cap->args[0]});
         near = pool.rewrite(value, [&](Expr x) { return x == cap ? small : x; });
     }
-    const NodePtr test = call("any", {beyond(pool, writer, cap ? cap->args[0] : score_in(value), limit)});
+    const NodePtr test = call("any", {beyond(pool, writer, cap ? cap->args[0] : inner, limit)});
     if (most) {
         const Expr exponent = scaled(pool, pool.rsum(0, {{-1, near->args[0]}}), log2e(pool));
         near = pool.load(kLogisticSmall, Type::Real, {exponent});

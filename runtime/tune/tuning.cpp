@@ -1,5 +1,5 @@
 // What was measured, as JSON. SPDX-License-Identifier: Apache-2.0
-#include "cubridge/runtime/artifact.h"
+#include "cubridge/runtime/tune.h"
 #include <cmath>
 
 namespace cubridge::runtime {
@@ -42,13 +42,21 @@ private:
 
 } // namespace
 
+Json json_of(const ir::Configuration& c) {
+    return Json::object()
+        .add("name", c.name)
+        .add("keys", c.keys)
+        .add("order", c.order)
+        .add("model_us", rounded(c.us, 10))
+        .add("tiles", c.tiles)
+        .add("masked", c.masked)
+        .add("guessed", c.guessed);
+}
+
 Json Tuning::json() const {
     auto all = Json::array();
     for (const Row& r : rows) {
-        const auto& c = r.configuration;
-        auto row = Json::object();
-        row.add("name", c.name).add("keys", c.keys).add("order", c.order);
-        row.add("model_us", rounded(c.us, 10)).add("tiles", c.tiles).add("masked", c.masked).add("guessed", c.guessed);
+        auto row = json_of(r.configuration);
         row.add("us", rounded(r.us, 100)).add("spread", rounded(r.spread, 1e4)).add("launches", r.launches);
         row.add("chosen", r.chosen).add("refused", r.refused);
         all.push(std::move(row));

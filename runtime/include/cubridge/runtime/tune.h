@@ -31,6 +31,9 @@ protected:
     Measurer() = default;
 };
 
+/// A configuration and what the model says of it: the members that `explain --json` and a Tuning have in common.
+Json json_of(const ir::Configuration& configuration);
+
 /// Queries, keys and values are normal numbers; integers of positions are a few runs in ascending order, others a
 /// quarter of the keys, or 0 where the text refuses that. Faults: of the driver; "memory" where the inputs don't fit.
 Outcome<std::unique_ptr<Measurer>> gpu_measurer(const std::shared_ptr<Driver>& driver, int ordinal = 0);
