@@ -161,7 +161,7 @@ Result<launch::Plan> plan_of(const Specification& specification, const Request& 
 } // namespace
 
 const std::string& candidate_version() {
-    static const std::string version = "rules-5";
+    static const std::string version = "rules-6";
     return version;
 }
 

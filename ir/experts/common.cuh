@@ -220,36 +220,11 @@ template <int N> struct Ranges { // of key tiles, the highest first; an empty li
         }
     }
 };
-struct Classes { // key tiles decided one a lane, the loads of four words of 32 at once; picked in order. 1024 bits at most:
-    int count, step, total, open, before, last; u32 some, every, left, whole; // of more tiles a bit stands for `step`
-    MEMBER Classes() {}
-    template <class F> MEMBER Classes(int tiles, const F& decide) : count(tiles), step(max(cdiv(tiles, 1024), 1)), total(0), some(0), every(0) {
-        const int top = count > 0 ? (count - 1) / step : 0; // the last bit, which may stand for fewer
-        for (int w = 0; w < cdiv(count, 32 * step); w += 4) { // lane l keeps word l
-            bool s[4], e[4];
-            UNROLL for (int k = 0; k < 4; ++k) s[k] = false, e[k] = true;
-            for (int t = 0; t < step; ++t) UNROLL for (int k = 0; k < 4; ++k) {
-                const int n = ((w + k) * 32 + lane_id()) * step + t;
-                bool x, y;
-                decide(min(n, count - 1), x, y);
-                s[k] = s[k] | (x & (n < count)), e[k] = e[k] & (y | (n >= count));
-            }
-            UNROLL for (int k = 0; k < 4; ++k) {
-                const u32 a = __ballot_sync(~0u, s[k]), b = __ballot_sync(~0u, e[k]);
-                if (lane_id() == w + k) some = a, every = b;
-                total += __popc(a) * step;
-                if (w + k == top / 32 && (a >> (top & 31) & 1)) total -= (top + 1) * step - count;
-            }
-        }
-        total = max(total, 1);
-        rewind();
-    }
-    MEMBER void word(int w) {
-        open = w;
-        left = __shfl_sync(~0u, some, w), whole = __shfl_sync(~0u, every, w);
-    }
+template <class Words> struct Picked { // key tiles whose classes are bits of words of 32: the last tile first. Of more tiles a bit
+    int count, step, total, open, before, last; u32 left, whole; // stands for `step`. A word is opened by Words::load
+    MEMBER void word(int w) { open = w, static_cast<Words*>(this)->load(w); }
     MEMBER void rewind() {
-        before = 0, last = -1, left = 0, open = 0;
+        before = 0, last = -1, left = 0, whole = 0, open = 0;
         if (count > 0) word((count - 1) / step / 32);
     }
     MEMBER int length() const { return total; }
@@ -268,5 +243,32 @@ struct Classes { // key tiles decided one a lane, the loads of four words of 32 
         n = left == 0 ? 0 : (open * 32 + bit) * step + size - 1 - (k - before);
         m = left == 0 || !(whole >> bit & 1);
     }
+};
+struct Classes : Picked<Classes> { // decided one a lane, the loads of four words at once; 1024 bits at most
+    u32 some, every; // lane l keeps word l
+    MEMBER Classes() {}
+    template <class F> MEMBER Classes(int tiles, const F& decide) : some(0), every(0) {
+        count = tiles, step = max(cdiv(tiles, 1024), 1), total = 0;
+        const int top = count > 0 ? (count - 1) / step : 0; // the last bit, which may stand for fewer
+        for (int w = 0; w < cdiv(count, 32 * step); w += 4) {
+            bool s[4], e[4];
+            UNROLL for (int k = 0; k < 4; ++k) s[k] = false, e[k] = true;
+            for (int t = 0; t < step; ++t) UNROLL for (int k = 0; k < 4; ++k) {
+                const int n = ((w + k) * 32 + lane_id()) * step + t;
+                bool x, y;
+                decide(min(n, count - 1), x, y);
+                s[k] = s[k] | (x & (n < count)), e[k] = e[k] & (y | (n >= count));
+            }
+            UNROLL for (int k = 0; k < 4; ++k) {
+                const u32 a = __ballot_sync(~0u, s[k]), b = __ballot_sync(~0u, e[k]);
+                if (lane_id() == w + k) some = a, every = b;
+                total += __popc(a) * step;
+                if (w + k == top / 32 && (a >> (top & 31) & 1)) total -= (top + 1) * step - count;
+            }
+        }
+        total = max(total, 1);
+        rewind();
+    }
+    MEMBER void load(int w) { left = __shfl_sync(~0u, some, w), whole = __shfl_sync(~0u, every, w); }
 };
 template <class F> FN Classes classify(int count, const F& f) { return {count, f}; }
