@@ -1,12 +1,13 @@
 """What is measured: shards, their cases, and a plan of the time that each takes. SPDX-License-Identifier: Apache-2.0"""
 import dataclasses
+from timing import REST
 from variants import PAPER, SERVING, VARIANTS
 
 TOKENS = 16384                                 # of a launch: batch times length
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 SHARD_SECONDS = 480
 SETS = 3                                       # input sets that the launches of a block go through in turn
-LEAST_BLOCK, MOST_BLOCK = 0.5, 0.7             # seconds: shorter ones are no sustained load (timing.SETTLE)
+LEAST_BLOCK, MOST_BLOCK = 0.35, 0.5            # seconds, beside the rest before each (timing)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +111,7 @@ def block_seconds(left, cases):
     """Seconds of a block so that these cases (with their impls) take what is left."""
     fixed = sum(fixed_seconds(c, impls) for c, impls in cases)
     blocks = sum(blocks_of(impls) for _, impls in cases)
-    return min(MOST_BLOCK, max(LEAST_BLOCK, 0.92 * (left - fixed) / max(1, blocks)))
+    return min(MOST_BLOCK, max(LEAST_BLOCK, 0.92 * (left - fixed) / max(1, blocks) - REST))
 
 
 def plan(name, cases, seconds):
@@ -120,7 +121,7 @@ def plan(name, cases, seconds):
     block = block_seconds(seconds - start, cases)
     lines, total = [], start
     for c, impls in cases:
-        cost = fixed_seconds(c, impls) + (0 if c.suite == "first-call" else blocks_of(impls) * block)
+        cost = fixed_seconds(c, impls) + (0 if c.suite == "first-call" else blocks_of(impls) * (block + REST))
         total += cost
         lines.append(f"  {c.name():44s} {' '.join(impls):50s} {cost:6.1f} s")
     head = f"{name}: {len(cases)} cases, about {total:.0f} s of {seconds}, blocks of {block:.2f} s"

@@ -190,9 +190,10 @@ class Run:
         return peers.Prepared(None, None, dict(source=self.mosaic.note["source"], **answer))
 
     def time(self, impl, prepared, seconds):
-        from timing import Block, block
+        from timing import REST, Block, block
         if impl == "mosaic":
             self.torch.cuda.synchronize()
+            time.sleep(REST)
             self.gauge.start()
             answer = self.mosaic.block(seconds)
             return Block(answer["times"], self.gauge.stop(), None)
@@ -339,11 +340,11 @@ class Run:
         while todo:
             case, impls = todo[0]
             seconds = cases.block_seconds(self.left(), todo)
-            if self.left() < cases.fixed_seconds(case, impls) + cases.blocks_of(impls) * cases.LEAST_BLOCK:
+            if self.left() < cases.fixed_seconds(case, impls) + cases.blocks_of(impls) * (cases.LEAST_BLOCK + cases.REST):
                 self.say(f"out of time: {len(todo)} cases are left for --resume, from {case.name()}")
                 return False
             self.rest = list(todo)
-            self.now = time.monotonic() + HANGS + cases.blocks_of(impls) * seconds
+            self.now = time.monotonic() + HANGS + cases.blocks_of(impls) * (seconds + cases.REST)
             try:
                 self.attempt(case, "case", lambda: self.case(case, impls, seconds))
             except Lost as error:

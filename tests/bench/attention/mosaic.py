@@ -149,7 +149,7 @@ class Attention:
 
     def block(self, seconds):
         count = max(2, int(0.015 / self.each))
-        end, steady = time.perf_counter() + seconds, time.perf_counter() + 0.3 * seconds
+        end, steady = time.perf_counter() + seconds, time.perf_counter() + 0.3 * seconds  # as timing.SETTLE
         while time.perf_counter() < steady:
             self.chunk(self.run, count)
         times = []

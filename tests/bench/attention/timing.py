@@ -1,8 +1,10 @@
 """Blocks of launches, and what the GPU did meanwhile. SPDX-License-Identifier: Apache-2.0"""
 import statistics, subprocess, threading, time
 
-# The clock follows the power limit slowly: after another kernel ours was seen 8% slower for a quarter of a second.
-SETTLE = 0.3
+# At the power limit the clock swings by 5% with a period of about 1.05 s (an H200, launches back to back for 6 s), so blocks
+# of half a second without a pause showed whoever came second 4% slower: the same kernel beside itself, too. After a rest the
+# swing has not begun, and the first 0.05 s run at the highest clock. A long run averages 3% above these times.
+REST, SETTLE = 0.2, 0.15
 
 
 def quartiles(times):
@@ -68,8 +70,8 @@ class Block:
 
 
 def block(launches, seconds, gauge):
-    """Launches back to back, through the input sets in turn, the first SETTLE seconds not counted: the GPU stays busy, so
-    the figure is a sustained one, at the clock that the power limit leaves."""
+    """After a rest, launches back to back, through the input sets in turn, the first SETTLE seconds not counted: the clock is
+    the one that the power limit leaves, in the same phase for whatever is timed."""
     import torch
 
     def run(count, first=0):
@@ -83,6 +85,7 @@ def block(launches, seconds, gauge):
         torch.cuda.synchronize()
         return [events[n].elapsed_time(events[n + 1]) * 1e3 for n in range(count)], host
 
+    time.sleep(REST)
     run(2)
     one = max(1.0, statistics.median(run(3)[0])) * 1e-6
     settle = min(SETTLE, 0.6 * seconds)
