@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/candidate.h"
 #include "cubridge/ir/kernel_abi.h"
+#include "ir/cost/operations.h"
 #include "ir/cuir/execute.h"
 #include "ir/experts/experts.h"
 #include "ir/lower/agents.h"
@@ -176,6 +177,11 @@ const std::string& Candidate::program() const {
 }
 const std::vector<std::string>& Candidate::rules() const {
     return state_->rules;
+}
+
+bool Candidate::crowded() const {
+    const auto* main = state_->program.main();
+    return main != nullptr && lower::has_warpgroups(*main) && cost::work_of(*main).every.gathers > 0;
 }
 
 Result<std::vector<std::string>> Candidate::experts(const Specification& specification, const Request& request) {

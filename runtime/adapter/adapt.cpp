@@ -4,6 +4,7 @@
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/why.h"
+#include "runtime/adapter/compiling.h"
 #include "runtime/adapter/gate.h"
 #include "runtime/adapter/refusal.h"
 #include "runtime/adapter/stored.h"
@@ -13,6 +14,8 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
+#include <thread>
 
 namespace cubridge::runtime {
 namespace {
@@ -20,6 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kPrinter[] = "generic-1";
+constexpr int kCoresForTwo = 4; ///< compiles of one kernel: others are for the host
 
 double since(Clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -46,15 +50,17 @@ private:
     /// A stage that is recorded when it ends, as Failed unless it was said to be otherwise.
     class Timed {
     public:
-        Timed(Adaptation& run, std::string name) : run_(run) {
+        Timed(Adaptation& run, std::string name) : Timed(run, std::move(name), run.report_.stages) {}
+        Timed(Adaptation& run, std::string name, std::vector<Stage>& into) : run_(run), into_(into) {
             stage_.name = std::move(name);
             stage_.verdict = Stage::Verdict::Failed;
             if (run.options_.progress) run.options_.progress(stage_.name);
         }
         ~Timed() {
-            stage_.ms = since(begin_);
-            run_.report_.stages.push_back(std::move(stage_));
+            if (stage_.ms == 0) stage_.ms = since(begin_);
+            into_.push_back(std::move(stage_));
         }
+        void took(double ms) { stage_.ms = ms; } ///< more than what was waited for here
         void ok() { stage_.verdict = Stage::Verdict::Ok; }
         void skipped(std::string why) {
             stage_.verdict = Stage::Verdict::Skipped;
@@ -66,6 +72,7 @@ private:
 
     private:
         Adaptation& run_;
+        std::vector<Stage>& into_;
         Stage stage_;
         const Clock::time_point begin_ = Clock::now();
     };
@@ -82,7 +89,9 @@ private:
         if (!rules(artifact)) {
             if (report_.error) return;
             artifact = blank();
-            if (stopped() || !print(artifact) || stopped() || !compile(artifact)) return;
+            if (stopped() || !print(artifact) || stopped()) return;
+            Compiling compiling(options_.compiler, job_of(artifact));
+            if (!compile(artifact, compiling)) return;
         }
         {
             Timed stage(*this, "verify");
@@ -190,13 +199,18 @@ private:
             in_turn = std::move(*experts);
         }
         std::string wanting; // what failed for another reason than registers: fewer keys a tile would not help
-        for (const auto& expert : in_turn) {
+        std::unique_ptr<Attempt> next;
+        for (std::size_t k = 0; k < in_turn.size(); ++k) {
             if (stopped()) return false;
-            if (!wanting.empty() && expert.rfind(wanting + "/", 0) == 0) continue;
-            artifact = blank();
-            if (by_rules(expert, artifact)) return true;
+            if (!wanting.empty() && in_turn[k].rfind(wanting + "/", 0) == 0) continue;
+            const bool alone = next == nullptr;
+            const auto attempt = alone ? begin(in_turn[k]) : std::move(next);
+            if (!report_.error && alone && cores() >= kCoresForTwo && attempt->may_need_another() &&
+                k + 1 < in_turn.size() && in_turn[k + 1].rfind(attempt->plain() + "/", 0) == 0)
+                next = begin(in_turn[k + 1]);
+            if (by_rules(*attempt)) return artifact = std::move(attempt->artifact), true;
             if (report_.error) return false;
-            if (report_.stages.back().name != "compile") wanting = expert.substr(0, expert.find('/'));
+            if (report_.stages.back().name != "compile") wanting = attempt->plain(), next.reset();
         }
         return false;
     }
@@ -208,49 +222,77 @@ private:
         return experts;
     }
 
-    bool by_rules(const std::string& expert, Artifact& artifact) {
+    /// An expert's program, changed and lowered, and its compile, which goes on by itself.
+    struct Attempt {
+        std::string expert;
         std::optional<ir::Candidate> candidate;
+        Artifact artifact;
         std::vector<std::string> warpgroups;
-        const std::string prefix = expert + ": ";
+        std::vector<Stage> stages; ///< not in the report yet
+        std::vector<std::string> warnings;
+        std::unique_ptr<Compiling> compiling; ///< null: it came to nothing
+
+        std::string plain() const { return expert.substr(0, expert.find('/')); }
+        /// This one may run out of registers, and then the next would be compiled.
+        bool may_need_another() const { return compiling && candidate->crowded(); }
+    };
+
+    std::unique_ptr<Attempt> begin(const std::string& expert) {
+        auto attempt = std::make_unique<Attempt>();
+        attempt->expert = expert;
+        attempt->artifact = blank();
+        prepare(*attempt);
+        return attempt;
+    }
+
+    void prepare(Attempt& a) {
         {
-            Timed stage(*this, "transfer");
-            auto made = ir::Candidate::transfer(specification_, request_, expert);
-            if (!made) return passed_over(stage, made.error(), prefix);
-            candidate = std::move(*made);
+            Timed stage(*this, "transfer", a.stages);
+            auto made = ir::Candidate::transfer(specification_, request_, a.expert);
+            if (!made) return (void)passed_over(stage, made.error(), a.expert + ": ");
+            a.candidate = std::move(*made);
             stage.ok();
         }
-        if (stopped()) return false;
+        if (stopped()) return;
         {
-            Timed stage(*this, "execute");
-            const auto run = candidate->execute(specification_);
-            if (!run.passed) return give_way(stage, prefix + run.record);
-            artifact.verification.level = Verified::Executor;
-            artifact.verification.record = run.record;
-            stage.ok();
-        }
-        if (stopped()) return false;
-        {
-            Timed stage(*this, "lower");
-            auto lowered = candidate->lower(specification_, request_);
-            if (!lowered) return give_way(stage, prefix + lowered.error().message);
+            Timed stage(*this, "lower", a.stages);
+            auto lowered = a.candidate->lower(specification_, request_);
+            if (!lowered) return (void)give_way(stage, a.warnings, a.expert + ": " + lowered.error().message);
+            Artifact& artifact = a.artifact;
             artifact.cuda = std::move(lowered->kernel.cuda);
             artifact.plan = std::move(lowered->kernel.plan);
             artifact.places = places_of(specification_, artifact.plan);
-            artifact.expert_program = candidate->expert_program();
-            artifact.program = candidate->program();
+            artifact.expert_program = a.candidate->expert_program();
+            artifact.program = a.candidate->program();
             artifact.difference = std::move(lowered->difference);
             artifact.build.made_by = "rules";
             artifact.build.rules = rules_build();
-            artifact.build.expert = candidate->expert();
-            warpgroups = std::move(lowered->warpgroups);
+            artifact.build.expert = a.candidate->expert();
+            a.warpgroups = std::move(lowered->warpgroups);
+            stage.ok();
+        }
+        if (!stopped()) a.compiling = std::make_unique<Compiling>(options_.compiler, job_of(a.artifact));
+    }
+
+    /// Executes while the compiler works; then both have their say.
+    bool by_rules(Attempt& a) {
+        std::move(a.stages.begin(), a.stages.end(), std::back_inserter(report_.stages));
+        std::move(a.warnings.begin(), a.warnings.end(), std::back_inserter(report_.warnings));
+        if (report_.error || !a.compiling) return false;
+        {
+            Timed stage(*this, "execute");
+            const auto run = a.candidate->execute(specification_);
+            if (!run.passed) return give_way(stage, report_.warnings, a.expert + ": " + run.record);
+            a.artifact.verification.level = Verified::Executor;
+            a.artifact.verification.record = run.record;
             stage.ok();
         }
         if (stopped()) return false;
-        if (compile(artifact, warpgroups)) return true;
+        if (compile(a.artifact, *a.compiling, a.warpgroups)) return true;
         const auto& kind = report_.error->kind; // no other source would fare better where it is the compiler's own
         if (kind != "compile" && kind != "gate" && kind != "empty" && kind != "memory" && kind != "worker")
             return false;
-        report_.warnings.push_back("the rules' kernel did not compile: " + prefix + report_.error->message);
+        report_.warnings.push_back("the rules' kernel did not compile: " + a.expert + ": " + report_.error->message);
         report_.error.reset();
         report_.reasons = 0;
         report_.status = Report::Status::Failed;
@@ -262,9 +304,9 @@ private:
         return false;
     }
 
-    bool give_way(Timed& stage, const std::string& why) {
+    static bool give_way(Timed& stage, std::vector<std::string>& warnings, const std::string& why) {
         stage.failed(why);
-        report_.warnings.push_back("the rules' program was not used: " + why);
+        warnings.push_back("the rules' program was not used: " + why);
         return false;
     }
 
@@ -286,9 +328,7 @@ private:
         return true;
     }
 
-    /// `warpgroups`: kernels that spills or serialised products make another kernel.
-    bool compile(Artifact& artifact, const std::vector<std::string>& warpgroups = {}) {
-        Timed stage(*this, "compile");
+    CompileJob job_of(const Artifact& artifact) const {
         CompileJob job;
         job.source = artifact.cuda;
         job.name = artifact.build.made_by == "rules" ? "attention.cu" : "generic.cu";
@@ -297,8 +337,15 @@ private:
             job.deadline =
                 std::max(std::chrono::milliseconds(1),
                          std::chrono::duration_cast<std::chrono::milliseconds>(options_.deadline - Clock::now()));
-        auto result = options_.compiler->compile(job);
+        return job;
+    }
+
+    /// `warpgroups`: kernels that spills or serialised products make another kernel.
+    bool compile(Artifact& artifact, Compiling& compiling, const std::vector<std::string>& warpgroups = {}) {
+        Timed stage(*this, "compile");
+        auto result = compiling.get();
         if (!result) return refuse(stage, result.fault(), artifact.build.expert);
+        stage.took(result->milliseconds);
         artifact.cubin = std::move(result->cubin);
         artifact.entries = std::move(result->entries);
         artifact.build.compiler = result->compiler;
@@ -354,6 +401,9 @@ private:
     }
     void cancelled() {
         end(Report::Status::Failed, why::kFailed, {"cancelled", "the adaptation was cancelled", {}, ""});
+    }
+    int cores() const {
+        return options_.cores > 0 ? options_.cores : static_cast<int>(std::thread::hardware_concurrency());
     }
     bool stopped() {
         if (options_.cancelled && options_.cancelled()) return cancelled(), true;

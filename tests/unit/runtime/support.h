@@ -95,7 +95,10 @@ class FakeCompiler final : public Compiler {
 public:
     Outcome<CompileResult> compile(const CompileJob& job) override {
         ++compiles;
+        const int now = ++at_work;
+        for (int seen = most_at_work; seen < now && !most_at_work.compare_exchange_weak(seen, now);) {}
         std::this_thread::sleep_for(pause);
+        --at_work;
         const bool by_rules = job.name == "attention.cu";
         if (fails || (by_rules && (fails_on_rules || fails_next-- > 0)))
             return Fault{kind, "the source does not compile", "", 0, "kernel.cu(1): error"};
@@ -116,7 +119,7 @@ public:
             CompiledEntry entry;
             entry.name = job.source.substr(from, at - from);
             entry.registers = 40;
-            entry.spill_loads = spills;
+            entry.spill_loads = spills > 0 && job.source.find(spills_at) != job.source.npos ? spills : 0;
             result.entries.push_back(entry);
         }
         result.compiler = "fake 1";
@@ -125,13 +128,14 @@ public:
     Outcome<std::string> identity() override { return std::string("fake 1"); }
     std::string location() const override { return {}; }
 
-    std::atomic<int> compiles{0};
+    std::atomic<int> compiles{0}, at_work{0}, most_at_work{0};
     std::chrono::milliseconds pause{0};
     bool fails = false;
     std::string kind = "compile";   ///< of those faults
     std::atomic<int> fails_next{0}; ///< so many experts' kernels to come do not compile
     bool fails_on_rules = false;    ///< an expert's kernel does not compile, whatever rules made of it
     int spills = 0;
+    std::string spills_at; ///< in kernels whose text has this; empty: in all
 };
 
 } // namespace cubridge::runtime::testing_support

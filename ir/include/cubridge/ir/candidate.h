@@ -58,6 +58,9 @@ public:
     const std::string& expert_program() const;     ///< CuIR
     const std::string& program() const;            ///< CuIR
     const std::vector<std::string>& rules() const; ///< what was applied, in order
+    /// Every element of a tile reads a table beside products of warpgroups, whose registers are given out by hand: the
+    /// compiler may run out of them, and the form with fewer keys is worth compiling at the same time.
+    bool crowded() const;
 
     struct Execution {
         bool passed = false;

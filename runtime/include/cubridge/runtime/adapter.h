@@ -40,10 +40,12 @@ struct Report {
 };
 
 struct AdaptOptions {
-    std::shared_ptr<Compiler> compiler; ///< or null: only what is stored is served
-    cache::Store* store = nullptr;      ///< or null: nothing is looked up or kept
-    cache::Locks* locks = nullptr;      ///< or null: no other maker is waited for
-    int workers = 2;                    ///< adaptations at a time among all processes that share the locks
+    std::shared_ptr<Compiler>
+        compiler; ///< called on a thread of its own beside the execution; or null: only what is stored is served
+    cache::Store* store = nullptr; ///< or null: nothing is looked up or kept
+    cache::Locks* locks = nullptr; ///< or null: no other maker is waited for
+    int workers = 2;               ///< adaptations at a time among all processes that share the locks
+    int cores = 0; ///< with four, what may run out of registers and what comes next compile together; 0: the machine's
     cache::Deadline deadline = cache::Deadline::max();
     std::function<bool()> cancelled; ///< asked between and, where possible, within stages
     std::function<void(const std::string& stage)> progress;

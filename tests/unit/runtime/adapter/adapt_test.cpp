@@ -35,7 +35,7 @@ TEST_F(Adapt, MakesAndStoresThenServes) {
     const auto made = adapt(spec, request_for(), options);
     ASSERT_EQ(made.status, Report::Status::Ready) << stages_of(made);
     EXPECT_EQ(made.reasons, 0u);
-    EXPECT_EQ(stages_of(made), "lookup lock lookup choose transfer execute lower compile verify? store ");
+    EXPECT_EQ(stages_of(made), "lookup lock lookup choose transfer lower execute compile verify? store ");
     EXPECT_EQ(made.artifact->build.made_by, "rules");
     EXPECT_EQ(made.artifact->build.expert, "prefill_sm80");
     EXPECT_EQ(made.artifact->verification.level, Verified::Executor);
@@ -78,7 +78,7 @@ TEST_F(Adapt, WorksWithNothingButACompiler) {
     alone.compiler = compiler;
     const auto report = adapt(spec, request_for(), alone);
     EXPECT_EQ(report.status, Report::Status::Ready);
-    EXPECT_EQ(stages_of(report), "lookup? choose transfer execute lower compile verify? store? ");
+    EXPECT_EQ(stages_of(report), "lookup? choose transfer lower execute compile verify? store? ");
 }
 
 TEST_F(Adapt, ServesTheStoreWithoutACompiler) {
@@ -100,7 +100,7 @@ TEST_F(Adapt, SaysWhyItFailed) {
     EXPECT_EQ(failed.status, Report::Status::Failed);
     EXPECT_EQ(failed.error->kind, "compile");
     EXPECT_EQ(failed.log, "kernel.cu(1): error");
-    EXPECT_EQ(stages_of(failed), "lookup lock lookup choose transfer execute lower compile! generic compile! ");
+    EXPECT_EQ(stages_of(failed), "lookup lock lookup choose transfer lower execute compile! generic compile! ");
     EXPECT_EQ(stages_of(adapt(spec, generic_request(), options)),
               "lookup lock lookup choose transfer? generic compile! ");
     compiler->fails = false;

@@ -89,7 +89,7 @@ def attention(q, k, v):
     return torch.softmax(s + torch.sin(i * j) + torch.cos(i + 3 * j), -1) @ v
 )"),
                               request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer execute! ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer lower execute! ") + kMadeGeneric);
     EXPECT_NE(stage(report, "execute").reason.find("the step limit is reached"), std::string::npos);
     EXPECT_TRUE(warns(report, stage(report, "execute").reason));
     is_generic(report);
@@ -109,7 +109,7 @@ def attention(q, k, v):
     return out
 )"),
                               request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer execute lower! ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer lower! ") + kMadeGeneric);
     EXPECT_NE(stage(report, "lower").reason.find("more kernels than one launch may enqueue"), std::string::npos);
     EXPECT_TRUE(warns(report, stage(report, "lower").reason));
     is_generic(report);
@@ -118,7 +118,7 @@ def attention(q, k, v):
 TEST_F(Rules, CudaThatDoesNotCompile) {
     compiler->fails_on_rules = true;
     const auto report = adapt(spec, request_for(), options);
-    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer execute lower compile! ") + kMadeGeneric);
+    EXPECT_EQ(stages_of(report), std::string("lookup choose transfer lower execute compile! ") + kMadeGeneric);
     EXPECT_TRUE(warns(report, "the rules' kernel did not compile"));
     EXPECT_EQ(compiler->compiles, 2);
     is_generic(report);
@@ -134,7 +134,7 @@ TEST_F(Rules, ExpertsAreTriedInTurn) {
     compiler->fails_next = 1;
     const auto report = adapt(spec, request_for(), options);
     EXPECT_EQ(stages_of(report),
-              "lookup? transfer? transfer execute lower compile! transfer execute lower compile verify? store? ");
+              "lookup? transfer? transfer lower execute compile! transfer lower execute compile verify? store? ");
     EXPECT_EQ(report.stages[1].reason, "prefill_none: there is no expert `prefill_none`");
     EXPECT_EQ(stage(report, "compile").reason, "prefill_sm80: the source does not compile");
     EXPECT_TRUE(warns(report, "prefill_sm80: the source does not compile"));
@@ -146,9 +146,46 @@ TEST_F(Rules, ExpertsAreTriedInTurn) {
 
     compiler->fails_next = 2;
     const auto generic = adapt(spec, request_for(), options);
-    EXPECT_EQ(stages_of(generic), "lookup? transfer? transfer execute lower compile! transfer execute lower compile! "
+    EXPECT_EQ(stages_of(generic), "lookup? transfer? transfer lower execute compile! transfer lower execute compile! "
                                   "generic compile verify? store? ");
     is_generic(generic);
+}
+
+/// Registers may not do where every element reads a table: the next form is compiled meanwhile, and used if need be.
+TEST_F(Rules, TwoFormsAreCompiledTogether) {
+    const auto table = parsed(R"(
+import torch
+def attention(q, k, v, bias):
+    s = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
+    i = torch.arange(q.size(2))[:, None]
+    j = torch.arange(k.size(2))[None, :]
+    return torch.softmax(s + bias[(i - j + 300).clamp(0, 600)], -1) @ v
+)");
+    ASSERT_NE(table, nullptr);
+    options.store = nullptr;
+    compiler->pause = std::chrono::milliseconds(300);
+    compiler->spills = 8;
+    compiler->spills_at = "BN = 128";
+    for (const int cores : {4, 3}) {
+        SCOPED_TRACE(cores);
+        options.cores = cores;
+        compiler->compiles = 0;
+        compiler->most_at_work = 0;
+        const auto report = adapt(table, request_for("sm_90a", 128), options);
+        EXPECT_EQ(stages_of(report), "lookup? choose transfer lower execute compile! transfer lower execute compile "
+                                     "verify? store? ");
+        EXPECT_TRUE(warns(report, "prefill_sm90: attention spills 0 bytes of stores and 8 of loads"));
+        ASSERT_TRUE(report.artifact);
+        EXPECT_EQ(report.artifact->build.expert, "prefill_sm90/96");
+        EXPECT_EQ(compiler->compiles, 2);
+        EXPECT_EQ(compiler->most_at_work, cores == 4 ? 2 : 1);
+    }
+    // Of one that will do, nothing is compiled for nothing.
+    options.cores = 4;
+    compiler->compiles = 0;
+    compiler->spills = 0;
+    EXPECT_EQ(adapt(spec, request_for("sm_90a", 128), options).status, Report::Status::Ready);
+    EXPECT_EQ(compiler->compiles, 1);
 }
 
 /// A text that the compiler is not given is no end either; a compiler that has not the architecture is.

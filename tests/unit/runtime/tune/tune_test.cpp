@@ -82,7 +82,7 @@ TEST_F(Tune, TheFastestIsKeptWithWhatWasMeasured) {
               std::string::npos)
         << report.artifact->verification.record;
     EXPECT_EQ(report.artifact->verification.level, Verified::Executor);
-    EXPECT_EQ(stages_of(report), "transfer execute lower compile verify? measure store ");
+    EXPECT_EQ(stages_of(report), "transfer lower execute compile verify? measure store ");
     const auto json = Json::parse(report.json(spec.get(), request));
     ASSERT_TRUE(json && json->find("tuning") != nullptr);
     EXPECT_EQ(*json->find("tuning")->find("device")->string(), kHere);
