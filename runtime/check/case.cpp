@@ -157,4 +157,27 @@ std::string Case::text(const Unit& unit) const {
                        kIntegers[static_cast<int>(integers)], operands_apart ? ", operands apart" : "");
 }
 
+bool set_heads(const ir::Specification& specification, int group, int kv_heads, Case& c) {
+    const int own = specification.scalar().heads;
+    c.Hk = kv_heads;
+    c.Hq = c.Hk * group;
+    if (own == 0) return true;
+    if (own % group != 0) return false;
+    c.Hq = own;
+    c.Hk = c.Hq / group;
+    return true;
+}
+
+bool fits(const ir::Specification& specification, const Case& c, const ir::Request& request) {
+    const ir::Scalar& scalar = specification.scalar();
+    std::set<std::int64_t> lengths(c.kv_len.begin(), c.kv_len.end());
+    lengths.insert(c.Sk);
+    return std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t n) {
+        const auto at = dims_of_request(specification, c, request, n);
+        if (!at) return false;
+        const auto& out = scalar.out[0].shape;
+        return out.size() == 4 && size_of(scalar, out[3], *at) == request.head_dim_v;
+    });
+}
+
 } // namespace cubridge::runtime

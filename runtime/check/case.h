@@ -52,6 +52,11 @@ std::optional<Dims> dims_of_request(const ir::Specification& specification, cons
                                     std::int64_t length);
 std::int64_t free_size(const Case& c);
 
+/// Sets the heads of a group, or the text's own number where it computes with one; false: the group does not divide it.
+bool set_heads(const ir::Specification& specification, int group, int kv_heads, Case& c);
+/// Do the text's facts allow these sizes, of every request, and do they give the request's output?
+bool fits(const ir::Specification& specification, const Case& c, const ir::Request& request);
+
 std::int64_t size_of(const ir::Scalar& scalar, ir::Expr e, const Dims& dims);
 std::vector<std::int64_t> sizes_of(const ir::Scalar& scalar, const std::vector<ir::Expr>& shape, const Dims& dims);
 

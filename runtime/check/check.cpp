@@ -1,10 +1,10 @@
 // Running a plan: references on all cores, kernels on the GPU, verdicts. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/check.h"
 #include "ir/spec/state.h"
+#include "runtime/check/given.h"
 #include "runtime/check/gpu.h"
 #include "runtime/check/inputs.h"
 #include "runtime/check/judge.h"
-#include "runtime/check/kernels.h"
 #include "runtime/check/plan.h"
 #include "runtime/check/pool.h"
 #include <algorithm>
@@ -39,8 +39,8 @@ enum class Which : std::size_t { Kernel, Exact, Baseline };
 class Checker {
 public:
     Checker(std::shared_ptr<const ir::Specification> specification, const ir::Request& request,
-            const CheckOptions& options)
-        : spec_(std::move(specification)), request_(request), options_(options) {
+            const CheckOptions& options, std::optional<Given> given = {})
+        : spec_(std::move(specification)), request_(request), options_(options), given_(std::move(given)) {
         // Built here, once: the pool of expressions takes one thread at a time.
         if (spec_->outputs() == 1 && spec_->variant() != nullptr)
             if (const ir::Expr lse = ir::natural_lse(*spec_->variant())) {
@@ -51,7 +51,8 @@ public:
 
     CheckReport run() {
         const auto begin = std::chrono::steady_clock::now();
-        auto plan = make_check_plan(*spec_, request_, options_);
+        auto plan = given_ ? CheckPlan{{{request_, true}}, std::move(given_->cases), {}}
+                           : make_check_plan(*spec_, request_, options_);
         if (!plan) {
             report_.error = plan.error();
         } else {
@@ -213,7 +214,12 @@ private:
         auto opened = Gpu::open(options_.driver, options_.device);
         if (!opened) return give_up(opened.fault());
         gpu_ = std::move(*opened);
-        const std::vector<UnitKernels> kernels = make_kernels(spec_, plan_.units, gpu_->device().arch, options_);
+        gpu_->limit(options_.longest_launch);
+        std::vector<UnitKernels> kernels;
+        if (given_)
+            kernels.push_back(std::move(given_->kernels));
+        else
+            kernels = make_kernels(spec_, plan_.units, gpu_->device().arch, options_);
         if (!load(kernels)) return;
         say(fmt::format("{} kernels compiled", report_.kernels));
         std::vector<Prepared> all = prepare_all();
@@ -297,7 +303,7 @@ private:
         auto done = gpu_->run(kernel, *spec_, unit, p.c, p.inputs, out_shape(p.c), which == Which::Kernel ? 2 : 1);
         if (!done) {
             failed(p.c, who + done.fault().text());
-            if (done.fault().kind == "context_lost") give_up(done.fault());
+            if (done.fault().kind == "context_lost" || done.fault().kind == "hang") give_up(done.fault());
             return std::nullopt;
         }
         if (!done->wrong.empty()) {
@@ -354,6 +360,7 @@ private:
     const std::shared_ptr<const ir::Specification> spec_;
     const ir::Request request_;
     const CheckOptions& options_;
+    std::optional<Given> given_;
     std::vector<ir::ScalarOutput> lse_; ///< of the Variant, where the text returns none
     CheckReport report_;
     CheckPlan plan_;
@@ -366,6 +373,11 @@ private:
 CheckReport check(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
                   const CheckOptions& options) {
     return Checker(specification, request, options).run();
+}
+
+CheckReport check_given(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
+                        const CheckOptions& options, Given given) {
+    return Checker(specification, request, options, std::move(given)).run();
 }
 
 } // namespace cubridge::runtime

@@ -2,6 +2,7 @@
 #include "runtime/check/gpu.h"
 #include "runtime/launch/block.h"
 #include <algorithm>
+#include <thread>
 
 namespace cubridge::runtime {
 
@@ -65,6 +66,19 @@ Outcome<std::shared_ptr<Buffer>> Gpu::room(std::shared_ptr<Buffer>& buffer, std:
     return grown;
 }
 
+Outcome<void> Gpu::wait() const {
+    if (longest_.count() == 0) return {};
+    const auto end = std::chrono::steady_clock::now() + longest_;
+    for (auto pause = std::chrono::microseconds(20);; pause = std::min(2 * pause, std::chrono::microseconds(2000))) {
+        const auto done = stream_->finished();
+        if (!done) return done.fault();
+        if (*done) return {};
+        if (std::chrono::steady_clock::now() > end)
+            return Fault{"hang", "the launch did not end within " + std::to_string(longest_.count()) + " ms"};
+        std::this_thread::sleep_for(pause);
+    }
+}
+
 Outcome<void> Gpu::once(const LoadedKernel& kernel, const ir::Request& request, Image& image, std::byte poison,
                         std::vector<std::byte>& after) {
     const ScopedContext current(*context_);
@@ -103,6 +117,7 @@ Outcome<void> Gpu::once(const LoadedKernel& kernel, const ir::Request& request, 
         void* arguments[] = {&args};
         if (auto done = launch(*context_, kernel.entries[k], shape, arguments, stream); !done) return done;
     }
+    if (auto done = wait(); !done) return done; // before the downloads: one into pageable memory waits by itself
     after.resize(image.bytes().size());
     std::vector<std::byte> guard(kGuard);
     if (auto done = (*memory)->download(after.data(), after.size(), stream); !done) return done;

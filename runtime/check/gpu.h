@@ -4,6 +4,7 @@
 #include "runtime/driver/library.h"
 #include "runtime/driver/memory.h"
 #include "runtime/driver/stream.h"
+#include <chrono>
 
 namespace cubridge::runtime {
 
@@ -30,6 +31,8 @@ public:
     Outcome<Launched> run(const LoadedKernel& kernel, const ir::Specification& specification, const Unit& unit,
                           const Case& c, const std::vector<ir::Argument>& inputs,
                           const std::vector<std::int64_t>& out_shape, int launches);
+    /// Of a launch, from when it is enqueued to its end; then the fault is "hang" and the context of no more use. 0: none.
+    void limit(std::chrono::milliseconds longest) { longest_ = longest; }
     const Device& device() const { return context_->device(); }
 
 private:
@@ -37,8 +40,11 @@ private:
                        std::vector<std::byte>& after);
     Outcome<std::shared_ptr<Buffer>> room(std::shared_ptr<Buffer>& buffer, std::size_t bytes) const;
 
+    Outcome<void> wait() const;
+
     std::shared_ptr<Context> context_;
     std::shared_ptr<Stream> stream_;
+    std::chrono::milliseconds longest_{0};
     std::shared_ptr<Buffer> memory_, workspace_; ///< grown as needed, shared by all cases
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <random>
-#include <set>
 
 namespace cubridge::runtime {
 
@@ -47,41 +46,17 @@ public:
     }
 
 private:
-    // Heads of a group: the text's own number where it computes with one.
-    bool heads(int group, int want_kv, Case& c) const {
-        c.Hk = want_kv;
-        c.Hq = c.Hk * group;
-        if (scalar_.heads > 0) {
-            if (scalar_.heads % group != 0) return false;
-            c.Hq = scalar_.heads;
-            c.Hk = c.Hq / group;
-        }
-        return true;
-    }
-
     // Do any heads and lengths fit a kernel?
     bool possible(const Request& r) const {
         for (const int kv : {1, 2, 3, 4})
             for (const auto& [sq, sk] : {std::pair{16, 16}, std::pair{16, 33}, std::pair{33, 16}}) {
                 Case c;
-                if (!heads(r.group, kv, c)) continue;
+                if (!set_heads(spec_, r.group, kv, c)) continue;
                 c.Sq = sq;
                 c.Sk = sk;
-                if (fits(c, r)) return true;
+                if (fits(spec_, c, r)) return true;
             }
         return false;
-    }
-
-    bool fits(const Case& c, const Request& r) const {
-        std::set<std::int64_t> lengths(c.kv_len.begin(), c.kv_len.end());
-        lengths.insert(c.Sk);
-        for (const std::int64_t n : lengths) {
-            const auto at = dims_of_request(spec_, c, r, n);
-            if (!at) return false;
-            const auto& out = scalar_.out[0].shape;
-            if (out.size() != 4 || size_of(scalar_, out[3], *at) != r.head_dim_v) return false;
-        }
-        return true;
     }
 
     // The same request at other head dims; nothing where the text forbids them.
@@ -192,7 +167,7 @@ private:
                 c.B = 1;
                 c.contents = k == 0 ? Contents::Needles : Contents::Normal;
                 c.integers = Integers::Sorted;
-                if (!heads(r.group, 1, c) || !fits(c, r)) continue;
+                if (!set_heads(spec_, r.group, 1, c) || !fits(spec_, c, r)) continue;
                 c.number = static_cast<int>(plan_.cases.size()) + 1;
                 plan_.cases.push_back(std::move(c));
             }
@@ -211,7 +186,7 @@ private:
         c.Sq = length(at(1), 0);
         c.Sk = at(1) == at(2) && at(4) == 0 ? c.Sq : length(at(2), 1);
         c.B = at(3) + 1;
-        if (!heads(r.group, 1 + (turn + at(3)) % 2, c)) return std::nullopt;
+        if (!set_heads(spec_, r.group, 1 + (turn + at(3)) % 2, c)) return std::nullopt;
         if (!c.small() && c.Hq > 8 && scalar_.heads == 0) c.Hk = 1, c.Hq = r.group;
         if (at(4) == 1) // lengths of their own: one short, whole or less than the queries, none or half
             for (std::int64_t b = 0; b < c.B; ++b)
@@ -225,7 +200,7 @@ private:
         c.integers = static_cast<Integers>(at(8));
         c.operands_apart = at(9) == 1;
         c.held = at(10) == 1;
-        if (!fits(c, r)) return std::nullopt;
+        if (!fits(spec_, c, r)) return std::nullopt;
         return c;
     }
 

@@ -6,6 +6,7 @@
 #include "cubridge/ir/specification.h"
 #include "cubridge/runtime/compiler.h"
 #include "cubridge/runtime/driver.h"
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,7 +28,8 @@ struct CheckOptions {
     /// The GPU to run on; null: the scalarised text is compared with the text, and nothing is launched.
     std::shared_ptr<Driver> driver;
     int device = 0;
-    std::shared_ptr<Compiler> compiler; ///< needed with a driver
+    std::chrono::milliseconds longest_launch{0}; ///< beyond it a launch is a failure and the run ends; 0: no limit
+    std::shared_ptr<Compiler> compiler;          ///< needed with a driver
     cache::Store* store = nullptr;      ///< where kernels are looked up and kept; may be null
     cache::Locks* locks = nullptr;
 
