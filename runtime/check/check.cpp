@@ -301,6 +301,10 @@ private:
                                 : which == Which::Baseline ? "the baseline: "
                                                            : "";
         auto done = gpu_->run(kernel, *spec_, unit, p.c, p.inputs, out_shape(p.c), which == Which::Kernel ? 2 : 1);
+        if (!done && done.fault().kind == "memory") {
+            give_up(done.fault());
+            return std::nullopt;
+        }
         if (!done) {
             failed(p.c, who + done.fault().text());
             if (done.fault().kind == "context_lost" || done.fault().kind == "hang") give_up(done.fault());

@@ -31,7 +31,8 @@ public:
     Outcome<Launched> run(const LoadedKernel& kernel, const ir::Specification& specification, const Unit& unit,
                           const Case& c, const std::vector<ir::Argument>& inputs,
                           const std::vector<std::int64_t>& out_shape, int launches);
-    /// Of a launch, from when it is enqueued to its end; then the fault is "hang" and the context of no more use. 0: none.
+    /// Of a launch, from when it is enqueued to its end; then the fault is "hang" and the context of no more use. 0:
+    /// none.
     void limit(std::chrono::milliseconds longest) { longest_ = longest; }
     const Device& device() const { return context_->device(); }
 

@@ -1,14 +1,10 @@
 // The kernels of a plan, compiled side by side. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/runtime/adapter.h"
+#include "cubridge/runtime/verifier.h"
 #include "runtime/check/plan.h"
 
 namespace cubridge::runtime {
-
-struct Built {
-    std::vector<std::byte> cubin;
-    ir::launch::Plan plan;
-};
 
 /// The kernel of one unit and what it is measured by.
 struct UnitKernels {

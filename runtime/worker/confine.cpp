@@ -35,7 +35,8 @@ constexpr bool kSanitized = false;
 
 // Of linux/landlock.h, which older systems lack: the numbers are the kernel's, the same on all machines.
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446, kCloseRange = 436;
-constexpr std::uint64_t kReadFile = 1u << 2, kReadFolder = 1u << 3;
+constexpr std::uint64_t kExecute = 1u << 0, kWriteFile = 1u << 1, kReadFile = 1u << 2, kReadFolder = 1u << 3,
+                        kTruncate = 1u << 14, kControl = 1u << 15;
 struct Ruleset {
     std::uint64_t files = 0, net = 0, scoped = 0;
 };
@@ -51,15 +52,21 @@ bool alone() {
     return !error && std::distance(begin(tasks), end(tasks)) == 1;
 }
 
-/// The ABI that is in force afterwards; 0: none, and `why`.
-int landlock(const std::string& folder, std::string& why) {
+/// What may be done with the files of a folder.
+struct Allowed {
+    std::string folder;
+    std::uint64_t what = kReadFile | kReadFolder;
+};
+
+/// The ABI that is in force afterwards; 0: none, and `why`. `left`: rights that are not taken away.
+int landlock(const std::vector<Allowed>& folders, std::uint64_t left, std::string& why) {
     const auto abi = syscall(kCreateRuleset, nullptr, 0, 1u /* the version */);
     if (abi < 1) {
         why = "the kernel has none";
         return 0;
     }
     if (!alone()) {
-        why = "NVRTC started threads";
+        why = "there are threads already";
         return 0;
     }
     Ruleset rules;
@@ -69,19 +76,25 @@ int landlock(const std::string& folder, std::string& why) {
     if (abi >= 5) rules.files |= 1u << 15; // ioctl of devices
     if (abi >= 4) rules.net = 3;           // to bind and to connect
     if (abi >= 6) rules.scoped = 3;        // abstract sockets and signals of others
+    rules.files &= ~left;
     const std::size_t size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
     const auto set = static_cast<int>(syscall(kCreateRuleset, &rules, size, 0u));
     if (set < 0) {
         why = std::strerror(errno);
         return 0;
     }
-    BeneathRule rule;
-    rule.allowed = kReadFile | kReadFolder;
-    rule.folder = folder.empty() ? -1 : open(folder.c_str(), O_PATH | O_CLOEXEC);
-    bool fine = rule.folder < 0 || syscall(kAddRule, set, 1 /* beneath */, &rule, 0u) == 0;
+    bool fine = true;
+    for (const auto& [folder, what] : folders) {
+        BeneathRule rule;
+        rule.allowed = what & rules.files;
+        rule.folder = open(folder.c_str(), O_PATH | O_CLOEXEC);
+        if (rule.folder < 0) continue;
+        fine = fine && syscall(kAddRule, set, 1 /* beneath */, &rule, 0u) == 0;
+        if (!fine) why = std::strerror(errno);
+        close(rule.folder);
+    }
     fine = fine && syscall(kRestrictSelf, set, 0u) == 0;
-    if (!fine) why = std::strerror(errno);
-    if (rule.folder >= 0) close(rule.folder);
+    if (!fine && why.empty()) why = std::strerror(errno);
     close(set);
     return fine ? static_cast<int>(abi) : 0;
 }
@@ -130,9 +143,29 @@ void lock_down(const std::string& folder, Confinement& confinement) {
         confinement.missing.emplace_back("seccomp and landlock (the kernel refuses to give up privileges)");
         return;
     }
-    confinement.landlock = landlock(folder, why);
+    std::vector<Allowed> folders;
+    if (!folder.empty()) folders.push_back({folder});
+    confinement.landlock = landlock(folders, 0, why);
     if (confinement.landlock == 0) confinement.missing.push_back(fmt::format("landlock ({})", why));
     confinement.seccomp = filter_system_calls(confinement.landlock != 0, why);
+    if (!confinement.seccomp) confinement.missing.push_back(fmt::format("seccomp ({})", why));
+}
+
+void allow_devices(Confinement& confinement) {
+    std::string why;
+    (void)limit(RLIMIT_CORE, 0, 0);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        confinement.missing.emplace_back("landlock (the kernel refuses to give up privileges)");
+        return;
+    }
+    constexpr auto read = kReadFile | kReadFolder, use = read | kWriteFile | kTruncate | kControl;
+    confinement.landlock = landlock({{"/", read}, {"/dev", use}, {"/proc", use}}, kExecute, why);
+    if (confinement.landlock == 0) confinement.missing.push_back(fmt::format("landlock ({})", why));
+}
+
+void lock_calls(Confinement& confinement) {
+    std::string why;
+    confinement.seccomp = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && deny_system_calls(why);
     if (!confinement.seccomp) confinement.missing.push_back(fmt::format("seccomp ({})", why));
 }
 

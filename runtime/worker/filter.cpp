@@ -98,13 +98,61 @@ constexpr long kHarmless[] = {
 #endif
 };
 
+/// What a process that drives a GPU has no need of.
+constexpr long kForeign[] = {
+    SYS_socket,
+    SYS_socketpair,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept4,
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kill,
+    SYS_tkill,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_unshare,
+    SYS_setns,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_reboot,
+    SYS_sethostname,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    424, // pidfd_send_signal
+    425, // io_uring_setup
+#ifdef SYS_fork
+    SYS_fork,
+    SYS_vfork,
+#endif
+#ifdef SYS_accept
+    SYS_accept,
+#endif
+};
+
 class Filter {
 public:
+    Filter() { // all but kForeign
+        begin();
+        for (const long call : kForeign) on(call, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)});
+        on(kClone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)});
+        on(SYS_clone, all_of(argument(0), CLONE_THREAD));
+        on(SYS_tgkill, equals(argument(0), static_cast<std::uint32_t>(getpid())));
+        add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
     explicit Filter(bool reading) {
-        load(offsetof(seccomp_data, arch));
-        add(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0);
-        add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-        load(offsetof(seccomp_data, nr)); // x86's second set of numbers begins above all of ours, so it is denied too
+        begin();
         for (const long call : kHarmless) on(call, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)});
         on(kClone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)}); // its flags can't be seen: clone then
         on(SYS_clone, all_of(argument(0), CLONE_THREAD));
@@ -125,10 +173,22 @@ public:
 private:
     using Code = std::vector<sock_filter>;
 
+    void begin() {
+        load(offsetof(seccomp_data, arch));
+        add(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0);
+        add(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+        load(offsetof(seccomp_data, nr)); // x86's second set of numbers begins above all of ours: no list has them
+#if defined(__x86_64__)
+        add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1);
+        add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+#endif
+    }
     void add(unsigned code, std::uint32_t k, unsigned char yes = 0, unsigned char no = 0) {
         code_.push_back({static_cast<unsigned short>(code), yes, no, k});
     }
-    void load(std::size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)); }
+    void load(std::size_t offset) {
+        add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
+    }
     /// The lower half, which is all that the kernel looks at of those below.
     static std::uint32_t argument(unsigned n) {
         return static_cast<std::uint32_t>(offsetof(seccomp_data, args)) + 8 * n; // little-endian
@@ -143,12 +203,25 @@ private:
                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)};
     }
-    static Code all_of(std::uint32_t offset, std::uint32_t bits) { return decide(offset, bits, bits); }
-    static Code none_of(std::uint32_t offset, std::uint32_t bits) { return decide(offset, bits, 0); }
-    static Code equals(std::uint32_t offset, std::uint32_t value) { return decide(offset, ~0u, value); }
+    static Code all_of(std::uint32_t offset, std::uint32_t bits) {
+        return decide(offset, bits, bits);
+    }
+    static Code none_of(std::uint32_t offset, std::uint32_t bits) {
+        return decide(offset, bits, 0);
+    }
+    static Code equals(std::uint32_t offset, std::uint32_t value) {
+        return decide(offset, ~0u, value);
+    }
 
     Code code_;
 };
+
+bool install(Filter& filter, std::string& why) {
+    auto program = filter.program();
+    const auto done = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    if (done != 0) why = done > 0 ? "a thread can't be bound" : std::strerror(errno);
+    return done == 0;
+}
 
 } // namespace
 
@@ -158,10 +231,16 @@ bool filter_system_calls(bool reading, std::string& why) {
         return false;
     }
     Filter filter(reading);
-    auto program = filter.program();
-    const auto done = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
-    if (done != 0) why = done > 0 ? "a thread can't be bound" : std::strerror(errno);
-    return done == 0;
+    return install(filter, why);
+}
+
+bool deny_system_calls(std::string& why) {
+    if (kMachine == 0) {
+        why = "not written for this machine";
+        return false;
+    }
+    Filter filter;
+    return install(filter, why);
 }
 
 } // namespace cubridge::runtime::worker

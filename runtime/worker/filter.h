@@ -10,4 +10,8 @@ namespace cubridge::runtime::worker {
 /// `why`, where the kernel or the machine has no such filter. Needs PR_SET_NO_NEW_PRIVS.
 bool filter_system_calls(bool reading, std::string& why);
 
+/// For a process that drives a GPU: all calls but those that reach other processes, the network or the system's
+/// settings. Otherwise as above.
+bool deny_system_calls(std::string& why);
+
 } // namespace cubridge::runtime::worker

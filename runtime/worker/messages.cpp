@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace cubridge::runtime::worker {
-namespace {
 
 void put(Writer& out, const Fault& f) {
     out.text(f.kind).text(f.message).text(f.hint).number(static_cast<std::uint64_t>(std::max(0, f.code)));
@@ -21,6 +20,8 @@ Fault fault_of(Reader& in) {
     return f;
 }
 
+namespace {
+
 constexpr std::size_t kLeastHeader = 2 * sizeof(std::uint64_t), kLeastEntry = 7 * sizeof(std::uint64_t);
 
 } // namespace
@@ -28,6 +29,7 @@ constexpr std::size_t kLeastHeader = 2 * sizeof(std::uint64_t), kLeastEntry = 7 
 std::string write(const Hello& hello) {
     Writer out;
     out.text(hello.build).text(hello.nvrtc.file).texts(hello.nvrtc.folders).number(hello.memory);
+    out.number(hello.gpu ? 1 : 0).number(hello.room);
     return std::move(out.body);
 }
 
@@ -37,6 +39,8 @@ bool read(std::string_view body, Hello& hello) {
     hello.nvrtc.file = in.text();
     hello.nvrtc.folders = in.texts();
     hello.memory = in.number();
+    hello.gpu = in.number() != 0;
+    hello.room = in.number();
     return in.done();
 }
 

@@ -31,8 +31,12 @@ constexpr unsigned kGroup = 1u << 2; ///< PIDFD_SIGNAL_PROCESS_GROUP, of Linux 6
 constexpr auto kStuck = std::chrono::seconds(10);
 
 /// Where libraries are found, and what sanitizers are told. Nothing else of the host's is the worker's business.
-std::vector<std::string> environment() {
+std::vector<std::string> environment(const Hello& hello, const std::string& visible) {
     std::vector<std::string> rows = {"LC_ALL=C"};
+    if (hello.gpu) { // one GPU, no server that others' faults reach, nothing kept in a file
+        rows.insert(rows.end(), {"CUDA_MPS_PIPE_DIRECTORY=/dev/null/none", "CUDA_CACHE_DISABLE=1"});
+        if (!visible.empty()) rows.push_back("CUDA_VISIBLE_DEVICES=" + visible);
+    }
     for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
         if (const char* value = std::getenv(name); value != nullptr) rows.push_back(fmt::format("{}={}", name, value));
     return rows;
@@ -88,7 +92,7 @@ private:
 };
 
 Outcome<std::unique_ptr<Process>> Process::start(const std::string& file, const Hello& hello,
-                                                 Clock::time_point deadline) {
+                                                 Clock::time_point deadline, const std::string& visible) {
     std::unique_ptr<Process> process(new Process);
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
@@ -96,7 +100,10 @@ Outcome<std::unique_ptr<Process>> Process::start(const std::string& file, const 
     process->socket_ = ends[0];
     try {
         auto* self = process.get();
-        process->keeper_ = start_thread("cubridge-keep", [self, file, end = ends[1]] { self->keep(file, end); });
+        process->keeper_ =
+            start_thread("cubridge-keep", [self, file, end = ends[1], variables = environment(hello, visible)] {
+                self->keep(file, end, variables);
+            });
     } catch (const std::system_error& e) {
         close(ends[1]);
         return Fault{"worker", fmt::format("no thread for a worker: {}", e.what())};
@@ -112,11 +119,11 @@ Outcome<std::unique_ptr<Process>> Process::start(const std::string& file, const 
     return process;
 }
 
-void Process::keep(const std::string& file, int socket) {
+void Process::keep(const std::string& file, int socket, const std::vector<std::string>& variables) {
     std::string why;
     bool fine = false;
     try {
-        fine = spawn(file, socket, why);
+        fine = spawn(file, socket, variables, why);
     } catch (const std::bad_alloc&) { // said below
     }
     close(socket);
@@ -127,7 +134,7 @@ void Process::keep(const std::string& file, int socket) {
     changed_.wait(lock, [&] { return ended_; });
 }
 
-bool Process::spawn(const std::string& file, int socket, std::string& why) {
+bool Process::spawn(const std::string& file, int socket, const std::vector<std::string>& variables, std::string& why) {
     Actions actions;
     auto* files = &actions.files;
     for (const int fd : {0, 1, 2})
@@ -144,10 +151,10 @@ bool Process::spawn(const std::string& file, int socket, std::string& why) {
     posix_spawnattr_setpgroup(&actions.attributes, 0);
     posix_spawnattr_setflags(&actions.attributes, static_cast<short>(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                                                      POSIX_SPAWN_SETSIGDEF));
-    auto rows = environment();
-    std::vector<char*> variables;
-    for (auto& row : rows) variables.push_back(row.data());
-    variables.push_back(nullptr);
+    auto rows = variables;
+    std::vector<char*> pointers;
+    for (auto& row : rows) pointers.push_back(row.data());
+    pointers.push_back(nullptr);
     std::string name = "cubridge", role = "worker";
     char* arguments[] = {name.data(), role.data(), nullptr};
     // A descriptor of the host's that has the number of the worker's socket and is the socket's own: dup2 would leave
@@ -157,7 +164,7 @@ bool Process::spawn(const std::string& file, int socket, std::string& why) {
         copy = fcntl(socket, F_DUPFD_CLOEXEC, kSocket + 1);
         if (copy >= 0) posix_spawn_file_actions_adddup2(files, copy, kSocket);
     }
-    const int error = posix_spawn(&pid_, file.c_str(), files, &actions.attributes, arguments, variables.data());
+    const int error = posix_spawn(&pid_, file.c_str(), files, &actions.attributes, arguments, pointers.data());
     close_if_open(copy);
     if (error != 0) {
         pid_ = -1;
@@ -192,29 +199,51 @@ Outcome<void> Process::greet(const Hello& hello, Clock::time_point deadline) {
     return {};
 }
 
-Outcome<CompileResult> Process::compile(const Request& request, Clock::time_point deadline) {
-    Meter meter(sizes_, request.memory, ready_.confinement.memory);
+Outcome<Frame> Process::ask(Message message, const std::string& body, const char* doing, std::uint64_t memory,
+                            Clock::time_point deadline) {
+    Meter meter(sizes_, memory, ready_.confinement.memory);
     const auto gone = [&](const Fault& fault) {
         usable_ = false;
-        if (meter.over() ||
-            (fault.kind == "closed" && request.memory != 0 && meter.reached() > request.memory - request.memory / 4)) {
+        if (meter.over() || (fault.kind == "closed" && memory != 0 && meter.reached() > memory - memory / 4)) {
             kill();
             return Fault{"memory",
-                         fmt::format("compiling took more than the {} MiB that it was allowed", request.memory >> 20)};
+                         fmt::format("{} took more than the {} MiB that it was allowed", doing, memory >> 20)};
         }
-        return lost(fault);
+        return lost(fault, doing);
     };
-    if (auto sent = send_frame(socket_, Message::Compile, write(request), deadline, &meter); !sent) {
+    if (auto sent = send_frame(socket_, message, body, deadline, &meter); !sent) {
         if (sent.fault().kind == "garbage") return Fault{"worker", sent.fault().message}; // it was not sent
         return gone(sent.fault());
     }
     auto frame = receive_frame(socket_, deadline, &meter);
     if (!frame) return gone(frame.fault());
+    return frame;
+}
+
+Outcome<CompileResult> Process::compile(const Request& request, Clock::time_point deadline) {
+    constexpr char kDoing[] = "compiling";
+    const auto frame = ask(Message::Compile, write(request), kDoing, request.memory, deadline);
+    if (!frame) return frame.fault();
     Outcome<CompileResult> answer{CompileResult{}};
-    if (frame->message != Message::Compiled || !read(frame->body, answer))
-        return gone({"garbage", "what came is no answer"});
-    if (answer && answer->compiler != ready_.identity) return gone({"garbage", "another compiler answered"});
+    const bool fine = frame->message == Message::Compiled && read(frame->body, answer);
+    if (!fine || (answer && answer->compiler != ready_.identity)) {
+        usable_ = false;
+        return lost({"garbage", fine ? "another compiler answered" : "what came is no answer"}, kDoing);
+    }
     if (!answer && answer.fault().kind == "memory") usable_ = false; // NVRTC is not asked to have kept its order
+    return answer;
+}
+
+Outcome<Answer> Process::verify(const Question& question, std::uint64_t memory, Clock::time_point deadline) {
+    constexpr char kDoing[] = "running the kernel";
+    const auto frame = ask(Message::Verify, write(question), kDoing, memory, deadline);
+    if (!frame) return frame.fault();
+    Answer answer;
+    if (frame->message != Message::Verified || !read(frame->body, answer)) {
+        usable_ = false;
+        return lost({"garbage", "what came is no answer"}, kDoing);
+    }
+    if (answer.spent) usable_ = false;
     return answer;
 }
 
@@ -223,7 +252,7 @@ bool Process::idle() const {
     return usable_ && poll(&one, 1, 0) == 0;
 }
 
-Fault Process::lost(const Fault& fault) {
+Fault Process::lost(const Fault& fault, const char* doing) {
     const bool died = fault.kind == "closed";
     if (died && handle_ >= 0) { // the socket closes before the process has ended: wait for its own end, not for ours
         pollfd one{handle_, POLLIN, 0};
@@ -232,7 +261,8 @@ Fault Process::lost(const Fault& fault) {
     kill();
     const auto how = reap();
     if (died) return Fault{"died", fmt::format("the worker died{}", how.empty() ? "" : " " + how)};
-    if (fault.kind == "deadline") return Fault{"deadline", "compiling took too long, and the worker was killed"};
+    if (fault.kind == "deadline")
+        return Fault{"deadline", fmt::format("{} took too long, and the worker was killed", doing)};
     return Fault{"worker", "the worker gave no proper answer: " + fault.message};
 }
 

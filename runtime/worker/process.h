@@ -13,10 +13,11 @@ namespace cubridge::runtime::worker {
 /// the host took its exit status, that is no error. One thread at a time.
 class Process {
 public:
-    /// Starts `file` and greets it. Faults: "worker" (it could not be started, is of another build, or did not answer
-    /// as a worker), "no_compiler" and what else the worker found wrong with its NVRTC.
+    /// Starts `file` and greets it. `visible`: of GPUs, for one that runs kernels. Faults: "worker" (it could not be
+    /// started, is of another build, or did not answer as a worker), "no_compiler" and what else the worker found wrong
+    /// with its NVRTC.
     static Outcome<std::unique_ptr<Process>> start(const std::string& file, const Hello& hello,
-                                                   Clock::time_point deadline);
+                                                   Clock::time_point deadline, const std::string& visible = "");
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
@@ -26,6 +27,7 @@ public:
     /// Faults beyond those of a compile: "died" (it is gone, of its own or by somebody else), "worker" (it answered
     /// what is no answer), "deadline" and "memory" (it was killed for it). After any of these it is of no more use.
     Outcome<CompileResult> compile(const Request& request, Clock::time_point deadline);
+    Outcome<Answer> verify(const Question& question, std::uint64_t memory, Clock::time_point deadline);
     bool usable() const { return usable_; }
     /// Between two compiles: whether it lives and keeps silent.
     bool idle() const;
@@ -34,12 +36,15 @@ public:
 
 private:
     Process() = default;
-    bool spawn(const std::string& file, int socket, std::string& why);
-    void keep(const std::string& file, int socket); ///< what the keeper does
+    bool spawn(const std::string& file, int socket, const std::vector<std::string>& variables, std::string& why);
+    void keep(const std::string& file, int socket, const std::vector<std::string>& variables); ///< what the keeper does
     Outcome<void> greet(const Hello& hello, Clock::time_point deadline);
     void kill();
     std::string reap(); ///< how it ended: "by signal 9"; empty where that is not known
-    Fault lost(const Fault& fault);
+    /// Sends a frame and waits for its answer. `doing`: "compiling".
+    Outcome<Frame> ask(Message message, const std::string& body, const char* doing, std::uint64_t memory,
+                       Clock::time_point deadline);
+    Fault lost(const Fault& fault, const char* doing);
 
     struct Meter;
 

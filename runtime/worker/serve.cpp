@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/compiler/nvrtc_compiler.h"
 #include "runtime/worker/confine.h"
+#include "runtime/worker/gpu_service.h"
 #include "runtime/worker/messages.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -29,7 +30,9 @@ public:
         Hello hello;
         auto frame = receive_frame(socket_, Clock::time_point::max());
         if (!frame || frame->message != Message::Hello || !worker::read(frame->body, hello)) return kFailed;
-        Ready ready = prepare(hello);
+        Ready ready = greeting(hello);
+        if (hello.gpu && ready.fault.kind.empty()) return serve_gpu(socket_, hello, std::move(ready));
+        if (ready.fault.kind.empty()) prepare(hello, ready);
         if (!send_frame(socket_, Message::Ready, worker::write(ready), Clock::time_point::max())) return kServed;
         if (!ready.fault.kind.empty()) return kFailed;
         for (;;) {
@@ -44,19 +47,21 @@ public:
     }
 
 private:
-    Ready prepare(const Hello& hello) {
+    static Ready greeting(const Hello& hello) {
         Ready ready;
         ready.build = build_id();
         ready.pid = getpid();
-        if (hello.build != build_id()) {
+        if (hello.build != build_id())
             ready.fault = {"build", fmt::format("it is of build {}, not {}", build_id(), hello.build)};
-            return ready;
-        }
+        return ready;
+    }
+
+    void prepare(const Hello& hello, Ready& ready) {
         limit_resources(hello.memory, ready.confinement);
         auto found = find_nvrtc(hello.nvrtc);
         if (!found) {
             ready.fault = found.fault();
-            return ready;
+            return;
         }
         compiler_ = std::make_unique<NvrtcCompiler>(*found);
         ungated_ = std::make_unique<NvrtcCompiler>(*found, false);
@@ -64,14 +69,13 @@ private:
             auto identity = compiler->identity();
             if (!identity) {
                 ready.fault = identity.fault();
-                return ready;
+                return;
             }
             ready.identity = *identity;
         }
         ready.location = compiler_->location();
         const auto slash = ready.location.rfind('/');
         lock_down(slash == std::string::npos ? "" : ready.location.substr(0, slash), ready.confinement);
-        return ready;
     }
 
     Outcome<CompileResult> compile(const Request& request) {

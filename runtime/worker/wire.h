@@ -14,11 +14,11 @@ namespace cubridge::runtime::worker {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kMagic = 0x4b574243; // "CBWK", little-endian
-constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kMostBytes = 64u << 20; // of one frame; a text is at most 8 MiB, a cubin far less
+constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kMostBytes = 64u << 20; // of one frame; a text is at most 8 MiB, three cubins far less
 
 /// What the body of a frame is.
-enum class Message : std::uint32_t { Hello = 1, Ready, Compile, Compiled };
+enum class Message : std::uint32_t { Hello = 1, Ready, Compile, Compiled, Verify, Verified };
 
 /// magic, version, message, bytes of the body; each of 32 bits, in the machine's byte order: both ends are on it.
 struct Head {

@@ -30,7 +30,7 @@ struct CheckOptions {
     int device = 0;
     std::chrono::milliseconds longest_launch{0}; ///< beyond it a launch is a failure and the run ends; 0: no limit
     std::shared_ptr<Compiler> compiler;          ///< needed with a driver
-    cache::Store* store = nullptr;      ///< where kernels are looked up and kept; may be null
+    cache::Store* store = nullptr;               ///< where kernels are looked up and kept; may be null
     cache::Locks* locks = nullptr;
 
     std::function<void(const std::string&)> progress; ///< one line each; called from the calling thread
