@@ -6,6 +6,7 @@
 #include "cubridge/runtime/why.h"
 #include "runtime/adapter/compiling.h"
 #include "runtime/adapter/gate.h"
+#include "runtime/adapter/references.h"
 #include "runtime/adapter/refusal.h"
 #include "runtime/adapter/stored.h"
 #include "runtime/compiler/options.h"
@@ -85,17 +86,21 @@ private:
         }
         if (stopped() || !become_maker()) return;
         if (options_.locks != nullptr && look_up(true)) return;
+        if (verify_stored()) return;
         Artifact artifact = blank();
         if (!rules(artifact)) {
             if (report_.error) return;
             artifact = blank();
             if (stopped() || !print(artifact) || stopped()) return;
             Compiling compiling(options_.compiler, job_of(artifact));
+            (void)references();
             if (!compile(artifact, compiling)) return;
-        }
-        {
-            Timed stage(*this, "verify");
-            stage.skipped(artifact.verification.record);
+            if (!verify(artifact))
+                return end(Report::Status::Failed, why::kFailed,
+                           {"verify",
+                            "the generic kernel did not pass: " + report_.stages.back().reason,
+                            {},
+                            "please report"});
         }
         keep(artifact);
         serve(std::move(artifact), "made");
@@ -115,6 +120,11 @@ private:
             found->build.made_by == "generic" && found->build.rules != generic_build()) {
             older_ = std::move(*found);
             older_tier_ = disk ? "store" : "memory";
+            return false;
+        }
+        if (found && options_.verified && found->verification.level != Verified::Gpu) {
+            unverified_ = std::move(*found);
+            unverified_tier_ = disk ? "store" : "memory";
             return false;
         }
         if (!found) return false;
@@ -271,7 +281,9 @@ private:
             a.warpgroups = std::move(lowered->warpgroups);
             stage.ok();
         }
-        if (!stopped()) a.compiling = std::make_unique<Compiling>(options_.compiler, job_of(a.artifact));
+        if (stopped()) return;
+        a.compiling = std::make_unique<Compiling>(options_.compiler, job_of(a.artifact));
+        (void)references();
     }
 
     /// Executes while the compiler works; then both have their say.
@@ -288,7 +300,12 @@ private:
             stage.ok();
         }
         if (stopped()) return false;
-        if (compile(a.artifact, *a.compiling, a.warpgroups)) return true;
+        if (compile(a.artifact, *a.compiling, a.warpgroups)) {
+            if (verify(a.artifact)) return true;
+            report_.warnings.push_back("the rules' kernel was not used: " + a.expert + ": " +
+                                       report_.stages.back().reason);
+            return false;
+        }
         const auto& kind = report_.error->kind; // no other source would fare better where it is the compiler's own
         if (kind != "compile" && kind != "gate" && kind != "empty" && kind != "memory" && kind != "worker")
             return false;
@@ -360,6 +377,64 @@ private:
         return true;
     }
 
+    // ---- On a GPU ---------------------------------------------------------------------------------------------------
+    /// Begins to compile them where kernels are to be run; null where not.
+    References* references() {
+        if (options_.verifier != nullptr && references_ == nullptr)
+            references_ = std::make_unique<References>(specification_, request_, options_.compiler);
+        return references_.get();
+    }
+
+    /// False: it ran and is wrong. What could not be run has passed what it has passed.
+    bool verify(Artifact& artifact) {
+        Timed stage(*this, "verify");
+        if (options_.verifier == nullptr) return stage.skipped(artifact.verification.record), true;
+        const auto not_run = [&](const Fault& fault) {
+            unverified_because_ = fault;
+            stage.skipped(artifact.verification.record + "; not run: " + fault.text());
+            return true;
+        };
+        if (auto done = references()->ready(); !done) return not_run(done.fault());
+        VerifyJob job;
+        job.specification = {std::shared_ptr<void>(), &specification_};
+        job.request = request_;
+        job.kernel = {artifact.cubin, artifact.plan};
+        const auto order = specification_.order();
+        for (std::size_t k = 0; k < artifact.places.size(); ++k) // another text of the subject has other names
+            if (const int place = artifact.places[k]; place >= 0 && static_cast<std::size_t>(place) < order.size())
+                job.kernel.plan.operands[k].name =
+                    specification_.inputs()[static_cast<std::size_t>(order[static_cast<std::size_t>(place)])].name;
+        job.exact = references()->exact();
+        if (artifact.build.made_by != "generic") job.baseline = references()->baseline();
+        job.program = artifact.program;
+        if (options_.deadline != cache::Deadline::max())
+            job.deadline = std::min(job.deadline, std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                      std::max(options_.deadline - Clock::now(), Clock::duration(1))));
+        const auto result = options_.verifier->verify(job);
+        if (!result) return not_run(result.fault());
+        if (!result->passed) return stage.failed(result->record()), false;
+        artifact.verification.level = Verified::Gpu;
+        artifact.verification.record += "; " + result->record();
+        artifact.verification.error_ratio = result->ratio;
+        stage.ok();
+        return true;
+    }
+
+    /// A stored kernel that no GPU has run yet. True: it is the answer, or there is none.
+    bool verify_stored() {
+        if (!unverified_ || options_.verifier == nullptr) return false;
+        Artifact artifact = std::move(*unverified_);
+        unverified_.reset();
+        if (!verify(artifact)) { // made again, it would be the same, unless the rules have changed
+            report_.warnings.push_back("a stored kernel is wrong and was set aside: " + report_.stages.back().reason);
+            if (options_.store != nullptr) (void)options_.store->quarantine(artifact.id, report_.stages.back().reason);
+            return false;
+        }
+        if (artifact.verification.level == Verified::Gpu) keep(artifact);
+        serve(std::move(artifact), unverified_tier_);
+        return true;
+    }
+
     bool refuse(Timed& stage, const Fault& fault, const std::string& expert) {
         stage.failed(expert.empty() ? fault.message : expert + ": " + fault.message);
         report_.log = fault.detail;
@@ -375,6 +450,16 @@ private:
 
     // ---- Ends -------------------------------------------------------------------------------------------------------
     void serve(Artifact artifact, const char* tier) {
+        if (options_.verified && artifact.verification.level != Verified::Gpu) {
+            const auto& why = unverified_because_;
+            return end(Report::Status::Rejected, why::kUnverified,
+                       {"unverified",
+                        "the kernel is made, and no GPU has run it" + (why ? ": " + why->message : std::string()),
+                        {},
+                        why && !why->hint.empty()
+                            ? why->hint
+                            : "verify it where there is a GPU, or accept what was executed as a program"});
+        }
         report_.tier = tier;
         const bool exact = artifact.build.made_by != "generic",
                    verified = artifact.verification.level != Verified::None;
@@ -416,7 +501,11 @@ private:
     const AdaptOptions& options_;
     cache::Digest key_;
     cache::Lock lock_, slot_;
-    std::optional<Artifact> older_; ///< stored, and to be renewed
+    std::optional<Artifact> older_;      ///< stored, and to be renewed
+    std::optional<Artifact> unverified_; ///< stored, and to be run
+    const char* unverified_tier_ = "store";
+    std::optional<Fault> unverified_because_; ///< why nothing could be run
+    std::unique_ptr<References> references_;
     const char* older_tier_ = "store";
     Report report_;
 };

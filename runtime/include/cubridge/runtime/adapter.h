@@ -5,6 +5,7 @@
 #include "cubridge/cache/store.h"
 #include "cubridge/ir/generic.h"
 #include "cubridge/runtime/artifact.h"
+#include "cubridge/runtime/verifier.h"
 
 namespace cubridge::runtime {
 
@@ -47,6 +48,9 @@ struct AdaptOptions {
     int workers = 2;               ///< adaptations at a time among all processes that share the locks
     int cores = 0; ///< with four, what may run out of registers and what comes next compile together; 0: the machine's
     cache::Deadline deadline = cache::Deadline::max();
+    std::shared_ptr<Verifier> verifier; ///< runs what was made; or null: it is executed as a program only
+    /// Only what a GPU has run is an answer: of what is stored too. What can't be run now is kept, and no answer.
+    bool verified = false;
     std::function<bool()> cancelled; ///< asked between and, where possible, within stages
     std::function<void(const std::string& stage)> progress;
     /// A generic kernel that was made without the rules of this library is no answer, even where nothing can be

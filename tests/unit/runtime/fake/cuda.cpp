@@ -1,8 +1,13 @@
 // A driver without a GPU: a library with libcuda's symbols that says yes, and of what a launch enqueues keeps a log in
 // text. Tests find the functions fake_* by name. SPDX-License-Identifier: Apache-2.0
+#include <csignal>
 #include <cstring>
 #include <cuda.h>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <unistd.h>
 
 extern double fake_clock;
 
@@ -12,6 +17,15 @@ std::string log_text;
 int encodes = 0;
 CUresult encoding = CUDA_SUCCESS;
 unsigned char block[3456]; // docs/kernel-abi.md
+
+/// What kernels do: the word in a file beside this library, for processes that can't be told otherwise.
+std::string behaviour() {
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void*>(&block), &info) == 0) return {};
+    std::string word;
+    std::ifstream(std::filesystem::path(info.dli_fname).replace_filename("behaviour")) >> word;
+    return word;
+}
 
 } // namespace
 
@@ -64,6 +78,14 @@ CUresult cuLaunchKernel(CUfunction, unsigned x, unsigned, unsigned, unsigned thr
     log_text += "launch " + std::to_string(x) + " " + std::to_string(threads) + " " + std::to_string(shared) + "\n";
     std::memcpy(block, parameters[0], sizeof block);
     fake_clock += static_cast<double>(shared) / 1024 / 1000;
+    const std::string how = behaviour();
+    if (how == "crash") std::raise(SIGSEGV);
+    if (how == "sleep") sleep(100);
+    if (how == "fault") return CUDA_ERROR_ILLEGAL_ADDRESS;
     return CUDA_SUCCESS;
+}
+
+CUresult cuStreamQuery(CUstream) {
+    return behaviour() == "hang" ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 }
