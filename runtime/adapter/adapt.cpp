@@ -79,6 +79,14 @@ private:
     };
 
     void make() {
+        if (options_.compiler == nullptr && unverified_) {
+            end(Report::Status::Rejected, why::kUnverified | why::kNoCompiler,
+                {"no_compiler",
+                 "the kernel is stored, no GPU has run it, and there is no compiler for what it is run against",
+                 {},
+                 "install NVRTC"});
+            return;
+        }
         if (options_.compiler == nullptr) {
             end(Report::Status::Rejected, why::kNotStored | why::kNoCompiler,
                 {"no_compiler", "the kernel is not stored and there is no compiler to make it", {}, "install NVRTC"});

@@ -79,8 +79,8 @@ std::vector<Case> cases_around(const ir::Specification& specification, const ir:
         };
         c.q = in_turn(Lay::Count, 0);
         c.kv = in_turn(Lay::Count, turn / 5);
-        c.contents = in_turn(Contents::Count, turn / 3);
-        c.integers = in_turn(Integers::Count, turn / 2);
+        c.contents = in_turn(Contents::Count, 0);
+        c.integers = in_turn(Integers::Count, turn / 4);
         c.operands_apart = turn % 3 == 1;
         c.held = turn % 4 != 3;
         const auto lengths = c.kv_len;
