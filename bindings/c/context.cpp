@@ -38,13 +38,13 @@ Verdict settings_of(const cubridge_config* config, Settings& settings) {
     if (auto v = read(config, "config", kConfig, c); !v) return v;
     if (c.remote != nullptr) return unbuilt("remote");
     if (c.trusted_keys != nullptr) return unbuilt("trusted_keys");
-    if (c.worker != nullptr) return unbuilt("worker");
     if (c.llm != nullptr) return unbuilt("llm");
     if (c.workers < -1 || c.workers > 256) return misuse("config.workers is not between -1 and 256");
     if (c.verify != CUBRIDGE_VERIFY_GPU && c.verify != CUBRIDGE_VERIFY_EXECUTOR)
         return misuse("config.verify is none of CUBRIDGE_VERIFY_...");
     if (c.store != nullptr) settings.store = c.store;
     if (c.workers != 0) settings.workers = c.workers;
+    if (c.worker != nullptr) settings.worker = c.worker;
     settings.executor = c.verify == CUBRIDGE_VERIFY_EXECUTOR;
     install_callbacks(c, settings);
     return {};

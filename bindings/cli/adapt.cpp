@@ -76,6 +76,10 @@ Adaptation run(const std::string& word, const Options& options, Machine& machine
     how.compiler = machine.compiler();
     how.store = &machine.store();
     how.locks = &machine.locks();
+    if (options.verify) {
+        how.verifier = machine.verifier();
+        how.verified = true;
+    }
     if (!options.expert.empty()) how.experts = {options.expert};
     how.progress = [&](const std::string& stage) { progress.transient(word + ": " + stage); };
     if (options.request.arch.empty() && machine.gpu()) how.device = runtime::device_text(*machine.gpu());

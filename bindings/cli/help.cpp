@@ -49,6 +49,8 @@ constexpr const char* kAdapt =
     "GPU.\n" CUBRIDGE_SPEC_HELP "\n" CUBRIDGE_REQUEST_HELP
     "  --tune                   make every configuration, measure them on the GPU, keep the fastest\n"
     "  --shape B:SQ[:SK]        requests, queries and keys to measure at: 4:4096 by default\n"
+    "  --verify                 run it on the GPU too, in a process of its own, against the text: else it is no "
+    "answer\n"
     "  --worker                 compile in a process of its own, confined; the report says where it was done\n"
     "  --emit DIR               write variant.txt, kernel.cu, kernel.cubin, plan.txt, report.json; with an expert's "
     "kernel also\n"

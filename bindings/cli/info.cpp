@@ -84,6 +84,18 @@ void look_at_worker(Findings& f) {
                              .add("missing", std::move(missing)));
 }
 
+void look_at_verifier(Machine& machine, Findings& f) {
+    if (!machine.gpu()) return;
+    const auto held = gpu_verifier()->confinement();
+    f.table.row({"verifier", held ? "ready" : "none", held ? held->text() : held.fault().text()});
+    auto json = Json::object().add("ready", static_cast<bool>(held));
+    if (held)
+        json.add("seccomp", held->seccomp).add("landlock", held->landlock);
+    else
+        json.add("error", held.fault().text());
+    f.json.add("verifier", std::move(json));
+}
+
 void look_at_store(const Options& options, Machine& machine, Findings& f) {
     cache::Store& store = machine.store();
     const auto stats = store.stats(); // opens it: only then the place is known
@@ -119,6 +131,7 @@ int info(const Options& options) {
     look_at_gpus(machine, f);
     look_at_compiler(f);
     look_at_worker(f);
+    look_at_verifier(machine, f);
     look_at_store(options, machine, f);
     if (options.json) {
         auto gaps = Json::array();

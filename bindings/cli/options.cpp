@@ -174,6 +174,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
             flag(o.longer);
         else if (name == "--worker")
             flag(o.worker);
+        else if (name == "--verify")
+            flag(o.verify);
         else if (name == "--tune")
             flag(o.tune);
         else if (name == "--shape")
@@ -225,6 +227,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
     if (o.heads_kv != 0 && o.heads_q % o.heads_kv != 0)
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));
     if (o.tune && o.command != "adapt") throw Usage("--tune is an option of adapt");
+    if (o.verify && o.command != "adapt") throw Usage("--verify is an option of adapt");
+    if (o.verify && o.tune)
+        throw Usage("--tune measures on the GPU, and compares what it measures; --verify is for one kernel");
     if (o.worker && o.command != "adapt") throw Usage("--worker is an option of adapt");
     if (o.tune && !o.expert.empty()) throw Usage("--tune chooses among configurations; --expert names one");
     if (o.shape && !o.tune && o.command != "explain") throw Usage("--shape is what --tune measures at");

@@ -30,6 +30,7 @@ struct Options {
     int cases = 40;
     bool tune = false;
     bool worker = false;            ///< compile in a process of its own
+    bool verify = false;            ///< run what was made on a GPU before it counts
     std::optional<ir::Shape> shape; ///< of tune and explain, without its KV heads; unset: the default
     bool gpu = false, small = false, longer = false, json = false, quiet = false;
 };

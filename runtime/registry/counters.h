@@ -25,6 +25,11 @@ namespace cubridge::runtime {
     X(adaptations_joined)                                                                                              \
     X(adaptation_ms)                                                                                                   \
     X(compile_ms)                                                                                                      \
+    X(verify_ms)                                                                                                       \
+    X(verified_gpu)                                                                                                    \
+    X(verified_executor)                                                                                               \
+    X(verify_rejected)                                                                                                 \
+    X(verify_unavailable)                                                                                              \
     X(made_by_rules)                                                                                                   \
     X(made_by_model)                                                                                                   \
     X(made_by_generic)

@@ -77,10 +77,6 @@ Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Engine::~Engine() = default;
 
 Verdict Engine::open(Settings settings, std::unique_ptr<Engine>& engine) {
-    if (!settings.executor)
-        return {Status::Unsupported,
-                "kernels can't be verified on a GPU by this version: set config.verify to CUBRIDGE_VERIFY_EXECUTOR, or "
-                "CUBRIDGE_VERIFY=executor, to be served kernels that were compiled and not run"};
     engine.reset(new Engine(std::make_unique<State>(std::move(settings))));
     const auto& s = *engine->state_;
     for (const auto& warning : s.settings.warnings)

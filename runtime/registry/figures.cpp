@@ -12,10 +12,9 @@ std::vector<Figure> Engine::figures() const {
 #define CUBRIDGE_FIGURE(name) count(#name, s.counters.sum(Counter::name));
     CUBRIDGE_COUNTERS(CUBRIDGE_FIGURE)
 #undef CUBRIDGE_FIGURE
-    for (const char* name :
-         {"hits_bundle", "hits_remote", "verify_ms", "verified_gpu", "verified_executor", "verify_rejected",
-          "verify_unavailable", "worker_starts", "worker_crashes", "worker_kills", "stale_refused", "remote_requests",
-          "remote_failures", "llm_requests", "llm_failures", "llm_tokens_in", "llm_tokens_out", "llm_cost_micros"})
+    for (const char* name : {"hits_bundle", "hits_remote", "worker_starts", "worker_crashes", "worker_kills",
+                             "stale_refused", "remote_requests", "remote_failures", "llm_requests", "llm_failures",
+                             "llm_tokens_in", "llm_tokens_out", "llm_cost_micros"})
         count(name, 0);
     const auto store = s.store->stats();
     const auto whole = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };

@@ -14,9 +14,9 @@ namespace {
 using Table = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::string_view kPrefix = "CUBRIDGE_";
-constexpr std::array<std::string_view, 9> kRead = {"MODE",   "STORE",    "STORE_MAX", "WORKERS", "NVRTC",
-                                                   "VERIFY", "DEADLINE", "LOG",       "TRACE"};
-constexpr std::array<std::string_view, 5> kNotBuilt = {"BUNDLES", "REMOTE", "TRUSTED_KEYS", "WORKER", "VERIFY_GPU"};
+constexpr std::array<std::string_view, 11> kRead = {"MODE",   "STORE",      "STORE_MAX", "WORKERS", "NVRTC", "WORKER",
+                                                    "VERIFY", "VERIFY_GPU", "DEADLINE",  "LOG",     "TRACE"};
+constexpr std::array<std::string_view, 3> kNotBuilt = {"BUNDLES", "REMOTE", "TRUSTED_KEYS"};
 
 template <std::size_t N> bool has(const std::array<std::string_view, N>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -57,6 +57,8 @@ public:
                 s_.places.xdg_cache_home = row.substr(equals + 1);
             else if (name == "HOME")
                 s_.places.home = row.substr(equals + 1);
+            else if (name == "CUDA_VISIBLE_DEVICES")
+                s_.visible = row.substr(equals + 1);
         }
     }
 
@@ -83,6 +85,8 @@ public:
         }
         if (!s_.workers || *s_.workers == 0) s_.workers = 2;
         if (const auto* v = value("NVRTC"); v != nullptr && s_.nvrtc.empty()) s_.nvrtc = *v;
+        if (const auto* v = value("WORKER"); v != nullptr && s_.worker.empty()) s_.worker = *v;
+        if (const auto* v = value("VERIFY_GPU")) s_.verify_gpu = *v;
         if (const auto* v = value("VERIFY")) {
             if (*v == "executor")
                 s_.executor = true;

@@ -34,6 +34,10 @@ struct Engine::State {
     /// The request's arch, from the device where need be; with the device's context. False: the job has ended.
     bool prepare(Slot& slot, const std::shared_ptr<Job>& job, std::shared_ptr<const ir::Specification>& specification,
                  ir::Request& request);
+    /// What runs kernels for this device (-1: the first GPU). One a GPU; any thread.
+    std::shared_ptr<Verifier> verifier_for(int device);
+    /// What became of the stage that runs kernels.
+    void count_verified(const Report& report);
     void trace(const Report& report, const ir::Specification& specification, const ir::Request& request) const;
 
     const ForkMark fork;
@@ -49,6 +53,9 @@ struct Engine::State {
     Devices devices;
     std::atomic<std::uint64_t> generation{1};
     std::atomic<bool> sealed{false};
+
+    std::mutex verifying; ///< of the map alone
+    std::map<std::string, std::shared_ptr<Verifier>> verifiers;
 
     std::mutex start; ///< of the beginning and the end of work on a slot
     std::map<Slot*, std::shared_ptr<Job>> running;

@@ -25,7 +25,7 @@ Status status_of(const std::string& kind) {
     if (kind == "cancelled") return Status::Cancelled;
     if (kind == "domain" || kind == "unsupported" || kind == "arch") return Status::Unsupported;
     if (kind == "no_compiler" || kind == "no_driver" || kind == "no_device" || kind == "deadline" || kind == "memory" ||
-        kind == "busy")
+        kind == "busy" || kind == "unverified")
         return Status::Environment;
     if (kind == "context_lost" || kind == "driver" || kind == "capture" || kind == "artifact") return Status::Cuda;
     return Status::Internal;
@@ -33,7 +33,7 @@ Status status_of(const std::string& kind) {
 
 /// Those that pass by themselves: asked again, they are tried again after a while.
 bool passes(const std::string& kind) {
-    return kind == "deadline" || kind == "memory" || kind == "busy" || kind == "capture";
+    return kind == "deadline" || kind == "memory" || kind == "busy" || kind == "capture" || kind == "unverified";
 }
 
 Report failure(const Fault& fault, std::uint32_t reasons) {
@@ -160,6 +160,7 @@ void Engine::State::look_up(Slot& slot, const std::shared_ptr<Job>& job) {
     options.store = store.get();
     options.device = device_of(devices, slot.query.device);
     options.renew = job->make;
+    options.verified = !settings.executor;
     auto report = adapt(specification, request, options);
     trace(report, *specification, request);
     if (report.artifact) return serve(slot, job, std::move(report), specification, request);
@@ -190,6 +191,8 @@ void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
     options.store = store.get();
     options.device = device_of(devices, slot.query.device);
     options.locks = locks.get();
+    options.verified = !settings.executor;
+    if (options.verified) options.verifier = verifier_for(slot.query.device);
     options.workers = *settings.workers;
     options.deadline = std::chrono::steady_clock::now() + settings.deadline;
     options.cancelled = [&] { return job->cancelled.load(); };
@@ -199,6 +202,7 @@ void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
     counters.add(Counter::adaptation_ms, static_cast<std::uint64_t>(report.total_ms));
     for (const auto& stage : report.stages)
         if (stage.name == "compile") counters.add(Counter::compile_ms, static_cast<std::uint64_t>(stage.ms));
+    count_verified(report);
     if (!report.artifact) {
         const bool cancelled = report.error->kind == "cancelled";
         if (!cancelled) counters.add(Counter::adaptations_failed);
@@ -223,6 +227,46 @@ void Engine::State::make(Slot& slot, const std::shared_ptr<Job>& job) {
                                report.artifact->build.made_by, report.artifact->id.hex(8), report.total_ms));
     }
     serve(slot, job, std::move(report), specification, request);
+}
+
+std::shared_ptr<Verifier> Engine::State::verifier_for(int device) {
+    std::string name = settings.verify_gpu;
+    if (name.empty() && device >= 0) {
+        if (settings.visible.starts_with("MIG-")) {
+            std::string_view rest = settings.visible;
+            for (int k = 0; k < device && !rest.empty(); ++k)
+                rest.remove_prefix(
+                    std::min(rest.size(), rest.find(',') == rest.npos ? rest.size() : rest.find(',') + 1));
+            name = rest.substr(0, rest.find(','));
+        } else if (const auto context = devices.context(device)) {
+            name = (*context)->device().uuid;
+        }
+    }
+    const std::lock_guard lock(verifying);
+    auto& verifier = verifiers[name];
+    if (verifier == nullptr) {
+        VerifierSettings how;
+        how.file = settings.worker;
+        how.device = name;
+        verifier = settings.verifier ? settings.verifier(name) : open_verifier(std::move(how));
+    }
+    return verifier;
+}
+
+void Engine::State::count_verified(const Report& report) {
+    for (const auto& stage : report.stages) {
+        if (stage.name != "verify") continue;
+        counters.add(Counter::verify_ms, static_cast<std::uint64_t>(stage.ms));
+        const bool ran = stage.verdict != Stage::Verdict::Skipped;
+        counters.add(stage.verdict == Stage::Verdict::Failed ? Counter::verify_rejected
+                     : ran                                   ? Counter::verified_gpu
+                     : settings.executor                     ? Counter::verified_executor
+                                                             : Counter::verify_unavailable);
+        if (stage.verdict == Stage::Verdict::Failed)
+            herald.log(Level::Error, fmt::format("event=wrong_kernel_caught why={}", quoted(stage.reason)));
+        else if (!ran && !settings.executor)
+            herald.log(Level::Warn, fmt::format("event=unverified why={}", quoted(stage.reason)));
+    }
 }
 
 void Engine::State::serve(Slot& slot, const std::shared_ptr<Job>& job, Report report,

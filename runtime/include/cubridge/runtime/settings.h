@@ -3,6 +3,7 @@
 #pragma once
 #include "cubridge/cache/open_store.h"
 #include "cubridge/runtime/compiler.h"
+#include "cubridge/runtime/verifier.h"
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -18,9 +19,14 @@ enum class Level { Silent = 0, Error = 1, Warn = 2, Info = 3, Trace = 4 };
 
 /// A value. What the caller leaves unset comes from the environment in `complete_settings()`.
 struct Settings {
-    std::optional<std::string> store;   ///< folder; empty: memory only; unset: the usual places
-    std::optional<int> workers;         ///< adaptations at a time; -1: none
-    bool executor = false;              ///< kernels that no GPU has run are served
+    std::optional<std::string> store; ///< folder; empty: memory only; unset: the usual places
+    std::optional<int> workers;       ///< adaptations at a time; -1: none
+    bool executor = false;            ///< kernels that no GPU has run are served
+    std::string worker;               ///< the `cubridge` executable; empty: beside the library, then PATH
+    std::string verify_gpu;           ///< UUID or number of the GPU that runs kernels first; empty: the one asked for
+    std::string visible;              ///< CUDA_VISIBLE_DEVICES: the names of MIG slices are known from there only
+    /// Opens what runs kernels on a GPU, named as CUDA_VISIBLE_DEVICES names it; empty: open_verifier().
+    std::function<std::shared_ptr<Verifier>(const std::string& device)> verifier;
     std::string nvrtc;                  ///< full path of libnvrtc; empty: searched for
     std::shared_ptr<Compiler> compiler; ///< null: NVRTC, opened when something is to be compiled
     std::function<void(Level, const std::string& line)> log;

@@ -75,11 +75,50 @@ protected:
     const Text* text = nullptr;
 };
 
-TEST_F(EngineTest, VerifyMustBeGivenUp) {
+/// Unless it is told otherwise, an engine serves what a GPU has run.
+TEST_F(EngineTest, KernelsAreRunBeforeTheyServe) {
+    class Told final : public Verifier {
+    public:
+        explicit Told(const bool& present) : present_(present) {}
+        Outcome<VerifyResult> verify(const VerifyJob&) override {
+            if (!present_) return Fault{"no_device", "there is no GPU", "get one"};
+            VerifyResult out;
+            out.passed = true;
+            return out;
+        }
+        Outcome<Confinement> confinement() override { return Confinement{}; }
+
+    private:
+        const bool& present_;
+    };
+    bool present = false;
+    std::string named = "none";
     settings.executor = false;
-    const auto v = Engine::open(complete_settings(settings, nullptr), engine);
-    EXPECT_EQ(v.status, Status::Unsupported);
-    EXPECT_EQ(engine, nullptr);
+    settings.verifier = [&](const std::string& device) {
+        named = device;
+        return std::make_shared<Told>(present);
+    };
+    static const char* const environment[] = {"CUBRIDGE_VERIFY_GPU=GPU-7", nullptr};
+    ASSERT_TRUE(Engine::open(complete_settings(settings, environment), engine));
+    text = parse(kCausal);
+    const auto missing = settled(query());
+    EXPECT_EQ(missing.kind, Kind::Rejected);
+    EXPECT_EQ(missing.reasons, +why::kUnverified);
+    EXPECT_NE(missing.message.find("there is no GPU; get one"), std::string_view::npos) << missing.message;
+    EXPECT_EQ(named, "GPU-7");
+    EXPECT_EQ(figure("verify_unavailable"), 1u);
+    EXPECT_EQ(figure("kernels_loaded"), 0u);
+
+    present = true; // in another process it would be asked for anew
+    engine.reset();
+    const int before = compiler->compiles;
+    ASSERT_TRUE(Engine::open(complete_settings(settings, environment), engine));
+    text = parse(kCausal);
+    const auto served = settled(query());
+    EXPECT_EQ(served.kind, Kind::Ready) << served.message;
+    EXPECT_EQ(served.reasons, 0u);
+    EXPECT_EQ(figure("verified_gpu"), 1u);
+    EXPECT_EQ(compiler->compiles, before + 2); // what it is run against
 }
 
 TEST_F(EngineTest, PendingThenReadyForAll) {
