@@ -121,7 +121,10 @@ std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value)
     const bool weight = w.part.weights.kind == Weights::Kind::Pointwise;
     const Expr inner = cap || !weight ? cap : score_in(value);
     const Expr most = weight ? most_of_logistic(pool, writer, value, inner) : nullptr;
-    if (!cap && !most) return {x_is(value)};
+    if (!cap && !most) {
+        auto flat = flat_tiles(w, local, value);
+        return flat.empty() ? std::vector{x_is(value)} : flat;
+    }
     const std::string far = w.launch.fresh("far");
     Expr limit = most, near = value;
     if (cap) { // |tanh x| <= |x|: what bounds the argument bounds the cap

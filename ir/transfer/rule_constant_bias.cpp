@@ -1,0 +1,133 @@
+// Tiles so far from the diagonal that a bias by distance is one value on all of their pairs.
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/expr/build.h"
+#include "ir/mask/mask.h"
+#include "ir/transfer/rules.h"
+#include <algorithm>
+
+namespace cubridge::ir::transfer {
+namespace {
+
+constexpr std::uint64_t kTile =
+    index_bit(mask::tile::i0) | index_bit(mask::tile::i1) | index_bit(mask::tile::j0) | index_bit(mask::tile::j1);
+constexpr std::size_t kMostClasses = 2;
+
+/// The only table that is read for each element, by distance; null: none, or several.
+Expr table_of(Writer& writer, Expr value) {
+    Expr only = nullptr;
+    bool several = false;
+    contains(value, [&](Expr x) {
+        if (x->kind != Kind::Load || x->number < kWorkspace || writer.level(x) != Level::Tile) return false;
+        several = only != nullptr;
+        only = x;
+        return several;
+    });
+    return several || (only && only->type != Type::Real) ? nullptr : only;
+}
+
+/// What that table holds, over i and j; null: another kind of table.
+Expr held_by(Launch& launch, Expr table) {
+    for (const auto& [body, load] : launch.tables) {
+        if (load->number != table->number || (body->free & index_bit(place::distance)) == 0) continue;
+        std::vector<Expr> map(kMaxIndex, nullptr);
+        map[place::distance] = launch.pool.sub(launch.pool.index(axis::j), launch.pool.index(axis::i));
+        return launch.pool.substitute(body, map);
+    }
+    return nullptr;
+}
+
+bool is_bound(Expr e) { // e <= 0
+    return e->kind == Kind::Cmp && e->op == Op::Le && e->args.size() == 1;
+}
+
+/// No tile that keep lets be visited is of that condition unless operands are negative: then it is not asked about.
+bool never_visited(ExprPool& pool, Expr condition, Expr keep) {
+    const auto excludes = [&](Expr atom) {
+        if (!is_bound(atom)) return false;
+        const Expr some = mask::analyse(pool, atom).any;
+        if (!is_bound(some)) return false;
+        const Expr gap = pool.add(condition->args[0], some->args[0]); // at most 0 where both hold
+        const IntSum s = as_sum(gap);
+        return (gap->free & kTile) == 0 && s.constant >= 0 &&
+               std::all_of(s.terms.begin(), s.terms.end(), [](const auto& t) { return t.first > 0; });
+    };
+    if (keep->kind == Kind::And) return std::any_of(keep->args.begin(), keep->args.end(), excludes);
+    return excludes(keep);
+}
+
+std::vector<mask::ConstantBias> classes_of(Work& w, Expr bias) {
+    ExprPool& pool = w.launch.pool;
+    std::vector<mask::Table> tables;
+    std::vector<mask::ConstantBias> out;
+    for (const auto& c : mask::constant_bias(pool, bias, tables)) {
+        const bool either = c.condition->kind == Kind::Or;
+        const std::vector<Expr> all = either ? c.condition->args : std::vector{c.condition};
+        const bool asked = contains(c.value, [](Expr x) { return x->kind == Kind::Reduce || x->kind == Kind::Table; });
+        if (asked || !std::all_of(all.begin(), all.end(), is_bound)) continue;
+        std::vector<Expr> met;
+        for (const Expr a : all) {
+            const bool of_data = contains(a, [](Expr x) { return x->kind == Kind::Load && x->number >= mask::kTable; });
+            if (!of_data && !never_visited(pool, a, w.part.keep)) met.push_back(a);
+        }
+        if (!met.empty() && out.size() < kMostClasses) out.push_back({pool.logical_or(met), c.value});
+    }
+    return out;
+}
+
+/// A bound on the tile's ends by a limit of the work item.
+std::string written(ExprPool& pool, Local& local, Expr condition) {
+    if (condition->kind == Kind::Or)
+        return "(" + written(pool, local, condition->args[0]) + ") or (" + written(pool, local, condition->args[1]) +
+               ")";
+    const IntSum s = as_sum(condition->args[0]);
+    std::vector<std::pair<std::int64_t, Expr>> of_tile, rest;
+    for (const auto& t : s.terms) ((t.second->free & kTile) != 0 ? of_tile : rest).push_back(t);
+    const bool later = std::any_of(of_tile.begin(), of_tile.end(), [&](const auto& t) {
+        return t.first < 0 && t.second == pool.index(mask::tile::j0);
+    });
+    for (auto& t : later ? of_tile : rest) t.first = -t.first;
+    const Expr limit = pool.isum(later ? s.constant : -s.constant, rest);
+    const NodePtr bound = is_const(limit) ? local.writer.make(limit) : local.writer.hoist(limit, Level::Scalar);
+    return text(compare(local.writer.make(pool.isum(0, of_tile)), later ? ">=" : "<=", bound));
+}
+
+} // namespace
+
+std::vector<cuir::Statement> flat_tiles(Work& w, Local& local, Expr value) {
+    ExprPool& pool = w.launch.pool;
+    Writer& writer = local.writer;
+    const Expr table = w.strided ? nullptr : table_of(writer, value), bias = table ? held_by(w.launch, table) : nullptr;
+    if (!bias) return {};
+    const auto classes = classes_of(w, bias);
+    if (classes.empty()) return {};
+    const std::string &i0 = w.at.attend_params[2], &n = w.at.attend_params[3];
+    writer.index[mask::tile::i0] = name(i0);
+    writer.index[mask::tile::i1] = parse(i0 + " + " + w.at.row_count);
+    writer.index[mask::tile::j0] = parse(n + " * BN");
+    writer.index[mask::tile::j1] = parse("(" + n + " + 1) * BN");
+    std::vector<std::string> flat;
+    for (const auto& c : classes) {
+        const std::string condition = written(pool, local, c.condition);
+        flat.push_back(w.launch.fresh("flat"));
+        local.made.push_back(flat.back() + " = " + condition);
+    }
+    Expr one = classes[0].value;
+    if (classes.size() > 1) {
+        const NodePtr first = writer.write(classes[0].value), second = writer.write(classes[1].value);
+        const std::string same = w.launch.fresh("value");
+        local.made.push_back(same + " = " + text(call("where", {name(flat[0]), first, second})));
+        one = pool.load(kFlat, Type::Real, {});
+        local.of_tile(one, same);
+    }
+    const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(writer.write(by_exp2(pool, e)))); };
+    std::string some = flat[0];
+    if (classes.size() > 1) some = "(" + some + " or " + flat[1] + ")";
+    std::vector<cuir::Statement> out{line("if not " + some + ":"), {}};
+    out[0].body.push_back(x_is(value));
+    out[1].kind = cuir::Statement::Kind::Else;
+    out[1].body.push_back(x_is(pool.rewrite(value, [&](Expr x) { return x == table ? one : x; })));
+    w.applied("bias: one value far from the diagonal");
+    return out;
+}
+
+} // namespace cubridge::ir::transfer
