@@ -36,17 +36,38 @@ Expr held_by(Launch& launch, Expr table) {
     return nullptr;
 }
 
+/// A tile is as far from the diagonal as that where ends + rest <= 0: of its ends, and of its work item.
+struct Far {
+    Expr ends, rest;
+};
+
 bool is_bound(Expr e) { // e <= 0
     return e->kind == Kind::Cmp && e->op == Op::Le && e->args.size() == 1;
 }
 
-/// No tile that keep lets be visited is of that condition unless operands are negative: then it is not asked about.
-bool never_visited(ExprPool& pool, Expr condition, Expr keep) {
+/// Bounds of the same ends, all of which hold, are one.
+std::optional<Far> far_of(ExprPool& pool, Expr condition) {
+    std::optional<Far> out;
+    for (const Expr e : condition->kind == Kind::And ? condition->args : std::vector{condition}) {
+        const bool of_data = contains(e, [](Expr x) { return x->kind == Kind::Load && x->number >= mask::kTable; });
+        if (!is_bound(e) || of_data) return std::nullopt;
+        const IntSum s = as_sum(e->args[0]);
+        std::vector<std::pair<std::int64_t, Expr>> ends, rest;
+        for (const auto& t : s.terms) ((t.second->free & kTile) != 0 ? ends : rest).push_back(t);
+        const Far one{pool.isum(0, ends), pool.isum(s.constant, rest)};
+        if (out && out->ends != one.ends) return std::nullopt;
+        out = Far{one.ends, out ? pool.extremum(Kind::Max, {out->rest, one.rest}) : one.rest};
+    }
+    return out;
+}
+
+/// No tile that keep lets be visited is as far, unless operands are negative: then it is not asked about.
+bool never_visited(ExprPool& pool, const Far& far, Expr keep) {
     const auto excludes = [&](Expr atom) {
         if (!is_bound(atom)) return false;
         const Expr some = mask::analyse(pool, atom).any;
         if (!is_bound(some)) return false;
-        const Expr gap = pool.add(condition->args[0], some->args[0]); // at most 0 where both hold
+        const Expr gap = pool.isum(0, {{1, far.ends}, {1, far.rest}, {1, some->args[0]}}); // <= 0 where both hold
         const IntSum s = as_sum(gap);
         return (gap->free & kTile) == 0 && s.constant >= 0 &&
                std::all_of(s.terms.begin(), s.terms.end(), [](const auto& t) { return t.first > 0; });
@@ -55,40 +76,44 @@ bool never_visited(ExprPool& pool, Expr condition, Expr keep) {
     return excludes(keep);
 }
 
-std::vector<mask::ConstantBias> classes_of(Work& w, Expr bias) {
+struct Class {
+    std::vector<Far> any;
+    Expr value;
+};
+
+std::vector<Class> classes_of(Work& w, Expr bias) {
     ExprPool& pool = w.launch.pool;
     std::vector<mask::Table> tables;
-    std::vector<mask::ConstantBias> out;
+    std::vector<Class> out;
     for (const auto& c : mask::constant_bias(pool, bias, tables)) {
-        const bool either = c.condition->kind == Kind::Or;
-        const std::vector<Expr> all = either ? c.condition->args : std::vector{c.condition};
-        const bool asked = contains(c.value, [](Expr x) { return x->kind == Kind::Reduce || x->kind == Kind::Table; });
-        if (asked || !std::all_of(all.begin(), all.end(), is_bound)) continue;
-        std::vector<Expr> met;
-        for (const Expr a : all) {
-            const bool of_data = contains(a, [](Expr x) { return x->kind == Kind::Load && x->number >= mask::kTable; });
-            if (!of_data && !never_visited(pool, a, w.part.keep)) met.push_back(a);
-        }
-        if (!met.empty() && out.size() < kMostClasses) out.push_back({pool.logical_or(met), c.value});
+        if (contains(c.value, [](Expr x) { return x->kind == Kind::Reduce || x->kind == Kind::Table; })) continue;
+        Class made{{}, c.value};
+        for (const Expr e : c.condition->kind == Kind::Or ? c.condition->args : std::vector{c.condition})
+            if (const auto far = far_of(pool, e); far && !never_visited(pool, *far, w.part.keep))
+                made.any.push_back(*far);
+        if (!made.any.empty() && out.size() < kMostClasses) out.push_back(std::move(made));
     }
     return out;
 }
 
-/// A bound on the tile's ends by a limit of the work item.
-std::string written(ExprPool& pool, Local& local, Expr condition) {
-    if (condition->kind == Kind::Or)
-        return "(" + written(pool, local, condition->args[0]) + ") or (" + written(pool, local, condition->args[1]) +
-               ")";
-    const IntSum s = as_sum(condition->args[0]);
-    std::vector<std::pair<std::int64_t, Expr>> of_tile, rest;
-    for (const auto& t : s.terms) ((t.second->free & kTile) != 0 ? of_tile : rest).push_back(t);
-    const bool later = std::any_of(of_tile.begin(), of_tile.end(), [&](const auto& t) {
+/// By a limit of the work item.
+std::string written(ExprPool& pool, Local& local, const Far& far) {
+    const IntSum s = as_sum(far.ends);
+    const bool later = std::any_of(s.terms.begin(), s.terms.end(), [&](const auto& t) {
         return t.first < 0 && t.second == pool.index(mask::tile::j0);
     });
-    for (auto& t : later ? of_tile : rest) t.first = -t.first;
-    const Expr limit = pool.isum(later ? s.constant : -s.constant, rest);
+    const Expr ends = pool.isum(0, {{later ? -1 : 1, far.ends}}), limit = pool.isum(0, {{later ? 1 : -1, far.rest}});
     const NodePtr bound = is_const(limit) ? local.writer.make(limit) : local.writer.hoist(limit, Level::Scalar);
-    return text(compare(local.writer.make(pool.isum(0, of_tile)), later ? ">=" : "<=", bound));
+    return text(compare(local.writer.make(ends), later ? ">=" : "<=", bound));
+}
+
+std::string written(ExprPool& pool, Local& local, const Class& c) {
+    std::string out;
+    for (const Far& far : c.any) {
+        const std::string one = written(pool, local, far);
+        out += (out.empty() ? "" : " or ") + (c.any.size() > 1 ? "(" + one + ")" : one);
+    }
+    return out;
 }
 
 } // namespace
@@ -107,7 +132,7 @@ std::vector<cuir::Statement> flat_tiles(Work& w, Local& local, Expr value) {
     writer.index[mask::tile::j1] = parse("(" + n + " + 1) * BN");
     std::vector<std::string> flat;
     for (const auto& c : classes) {
-        const std::string condition = written(pool, local, c.condition);
+        const std::string condition = written(pool, local, c);
         flat.push_back(w.launch.fresh("flat"));
         local.made.push_back(flat.back() + " = " + condition);
     }
