@@ -31,6 +31,7 @@ constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 29, 29}, {4, 8, 9, 15},  {1, 
                            {3, 6, 32, 11},  {1, 2, 13, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
                            {1, 10, 33, 33}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 25, 37}};
 constexpr std::size_t kMostConstants = 3, kMostSteps = 2;
+constexpr int kManyCtas = 32;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
 
 /// Rows of one agent, such that first rows leave many remainders in tiles of so many keys.
@@ -69,13 +70,25 @@ bool has_call(const std::vector<cuir::Statement>& block, const char* function) {
                        [&](const auto& s) { return calls(s, function) || has_call(s.body, function); });
 }
 
+/// Tiles of two kinds, told apart by scalars: `if not ..:` with an else.
+bool has_kinds(const std::vector<cuir::Statement>& block) {
+    for (std::size_t k = 0; k < block.size(); ++k) {
+        const auto& s = block[k];
+        const bool either = k + 1 < block.size() && block[k + 1].kind == cuir::Statement::Kind::Else;
+        if (s.kind == cuir::Statement::Kind::If && either && s.node->items[0]->kind == syntax::Kind::Unary) return true;
+        if (has_kinds(s.body)) return true;
+    }
+    return false;
+}
+
 /// Times which queries bring scores to either side of a cap, whatever it is, some tiles of an item to both.
 constexpr double kHeat[] = {1.0 / 16, 4, 16, 64, 256};
 
 class Trials {
 public:
     Trials(const cuir::Program& program, const Specification& specification, std::uint64_t seed)
-        : program_(program), specification_(specification), seed_(seed) {}
+        : program_(program), specification_(specification), seed_(seed),
+          kinds_(program.main() && has_kinds(program.main()->body)) {}
 
     cuir::Trial run() {
         for (const Wanted& wanted : kShapes) {
@@ -89,7 +102,10 @@ public:
         }
         caps();
         edges();
-        for (const std::int64_t c : constants()) around(c);
+        for (const std::int64_t c : constants()) {
+            around(c);
+            if (kinds_) beyond(c);
+        }
         for (const std::int64_t step : steps()) classes(step);
         return std::move(out_);
     }
@@ -115,7 +131,7 @@ private:
         int draws = 1; // integers take more: their values are edges as well
         for (const Input& x : specification_.inputs())
             if (!is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent) draws = 4;
-        if (!has_mask()) { // but tiles beyond the last key
+        if (!has_mask() && !kinds_) { // but tiles beyond the last key
             for (std::size_t n = 0; n < 3; ++n) ask(kEdges[n]);
             return;
         }
@@ -123,10 +139,11 @@ private:
             for (int n = 0; n < draws; ++n) ask(e, 1 + n % 2);
     }
 
-    void ask(const Edge& e, std::int64_t requests = 1, std::int64_t heads = 1) {
+    void ask(const Edge& e, std::int64_t requests = 1, std::int64_t heads = 1, int ctas = Run{}.ctas) {
         Question q{{requests, heads, heads, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
         if (auto r = run_of(program_, specification_, q)) {
             r->steps *= 10;
+            r->ctas = ctas;
             out_.runs.push_back(std::move(*r));
         }
     }
@@ -147,6 +164,14 @@ private:
             const std::int64_t length = at < c ? 2 * c + 1 : at;
             ask({rows_for(keys, agents), keys, length, length});
         }
+    }
+
+    /// Tiles whose pairs are all farther apart than that, before and behind the rows, and every distance up to it at
+    /// the end of some tile.
+    void beyond(std::int64_t c) {
+        const std::int64_t keys = 3 + c / 16, rows = 2 + c / 16, length = c + 4 * (keys + rows);
+        ask({rows, keys, length, length});
+        ask({rows, keys, length, length}, 1, 2, kManyCtas);
     }
 
     std::set<std::int64_t> steps() const {
@@ -192,6 +217,7 @@ private:
     const cuir::Program& program_;
     const Specification& specification_;
     std::uint64_t seed_, number_ = 0;
+    const bool kinds_; ///< of tiles, by scalars
     cuir::Trial out_;
     std::vector<std::map<std::string, std::int64_t>> done_;
 };
