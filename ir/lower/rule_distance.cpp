@@ -81,9 +81,10 @@ bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::
     out.push_back(indent + "    if (" + first + " >= 8 * (ROWS - 1) && " + first + " + " + columns + ".offset(COLS(" +
                   type.columns + ") - 1) <= " + last + ") { // none is clamped");
     out.push_back(indent + "        " + pointer + here + " = " + line + " + " + first + ";");
-    each(here + "[" + columns + ".offset(CID(" + e + ")) - 8 * ROW(" + e + ")]");
+    const std::string beyond = columns + ".offset(CID(" + e + ")) - 8 * ROW(" + e + ")";
+    each(here + "[" + beyond + "]");
     out.push_back(indent + "    } else {");
-    each(line + "[clamp(" + x.print(index, Elem::Int, {Form::Tile, e}) + ", 0, " + last + ")]");
+    each(line + "[clamp(" + first + " + (" + beyond + "), 0, " + last + ")]");
     out.push_back(indent + "    }");
     out.push_back(indent + "}");
     return true;

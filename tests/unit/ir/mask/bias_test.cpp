@@ -106,13 +106,13 @@ Expr bucket(ExprPool& p, Expr d, Expr x) {
 TEST(ConstantBiasTest, Buckets) {
     const Found f = check(
         [](ExprPool& p) {
-            const Expr d = distance(p), x = p.integer(2);
+            const Expr d = distance(p), x = p.integer(4);
             const Expr later = p.cast(Type::Int, p.apply(Op::Lt, p.integer(0), d));
             const Expr at = p.add(bucket(p, p.apply(Op::Abs, d), x), p.mul(later, x));
             return lookup(p, at);
         },
         2);
-    EXPECT_GT(f.told, 60);
+    EXPECT_GT(f.told, 20);
 }
 
 TEST(ConstantBiasTest, NothingWhereNoRuleApplies) {
