@@ -116,15 +116,13 @@ std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value)
     ExprPool& pool = w.launch.pool;
     Writer& writer = local.writer;
     const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(writer.write(by_exp2(pool, e)))); };
+    if (auto flat = flat_tiles(w, local, value); !flat.empty()) return flat;
     const Expr cap = cap_of(writer, value);
     // A weight that is summed leaves no registers for two ways of computing it.
     const bool weight = w.part.weights.kind == Weights::Kind::Pointwise;
     const Expr inner = cap || !weight ? cap : score_in(value);
     const Expr most = weight ? most_of_logistic(pool, writer, value, inner) : nullptr;
-    if (!cap && !most) {
-        auto flat = flat_tiles(w, local, value);
-        return flat.empty() ? std::vector{x_is(value)} : flat;
-    }
+    if (!cap && !most) return {x_is(value)};
     const std::string far = w.launch.fresh("far");
     Expr limit = most, near = value;
     if (cap) { // |tanh x| <= |x|: what bounds the argument bounds the cap

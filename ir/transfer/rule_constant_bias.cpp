@@ -144,13 +144,20 @@ std::vector<cuir::Statement> flat_tiles(Work& w, Local& local, Expr value) {
         one = pool.load(kFlat, Type::Real, {});
         local.of_tile(one, same);
     }
-    const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(writer.write(by_exp2(pool, e)))); };
+    const auto in_block = [&](const std::function<std::vector<cuir::Statement>()>& write) {
+        std::vector<cuir::Statement> out, own;
+        for (const auto& made : local.in_block([&] { own = write(); })) out.push_back(line(made));
+        out.insert(out.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+        return out;
+    };
     std::string some = flat[0];
     if (classes.size() > 1) some = "(" + some + " or " + flat[1] + ")";
     std::vector<cuir::Statement> out{line("if not " + some + ":"), {}};
-    out[0].body.push_back(x_is(value));
+    out[0].body =
+        in_block([&] { return std::vector{line(w.at.x + " = " + text(writer.write(by_exp2(pool, value))))}; });
     out[1].kind = cuir::Statement::Kind::Else;
-    out[1].body.push_back(x_is(pool.rewrite(value, [&](Expr x) { return x == table ? one : x; })));
+    const Expr far = pool.rewrite(value, [&](Expr x) { return x == table ? one : x; });
+    out[1].body = in_block([&] { return score_statements(w, local, far); });
     w.applied("bias: one value far from the diagonal");
     return out;
 }

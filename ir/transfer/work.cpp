@@ -353,6 +353,16 @@ void Local::of_tile(Expr leaf, const std::string& name) {
     names_.emplace(leaf, name);
 }
 
+std::vector<std::string> Local::in_block(const std::function<void()>& write) {
+    std::vector<std::string> own;
+    const auto names = names_;
+    own.swap(made);
+    write();
+    own.swap(made);
+    names_ = names;
+    return own;
+}
+
 NodePtr Local::of_item(Expr e) {
     auto it = work_.items.find(e);
     if (it == work_.items.end()) {

@@ -116,6 +116,8 @@ public:
 
     /// `leaf` is a scalar of the tile that `made` assigns to that name.
     void of_tile(Expr leaf, const std::string& name);
+    /// What `write` has made, for a block of its own: nothing outside knows the names.
+    std::vector<std::string> in_block(const std::function<void()>& write);
     /// Where the role takes the next item before it writes the output of the last: the item's rows, kept.
     std::string late_rows();
     /// Puts in front of the take what has to be kept or is of the last item alone, a row's values too. Returns what

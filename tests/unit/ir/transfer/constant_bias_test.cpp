@@ -44,6 +44,10 @@ std::vector<Case> biases() {
                 ", bias: 'f32[Hq, 2*m + 1]', m: int, slope: 'f32[Hq]', of: 'f32[Hq]'"),
         written("every other distance", "    s = s + bias[:, ((j - i) // 2).clamp(-4, 4) + 4]\n",
                 ", bias: 'f32[Hq, 9]'"),
+        written("two tables", "    s = s + bias[:, (j - i).clamp(-m, m) + m] + more[:, (i - j).clamp(-2, 9) + 2]\n",
+                ", bias: 'f32[Hq, 2*m + 1]', m: int, more: 'f32[Hq, 12]'"),
+        written("capped", "    s = s + bias[:, (j - i).clamp(-m, m) + m]\n    s = 2.0 * torch.tanh(s / 2.0)\n",
+                ", bias: 'f32[Hq, 2*m + 1]', m: int"),
         written("sigmoid", "    s = s + bias[:, (j - i).clamp(-m, m) + m]\n    return torch.sigmoid(s) @ v\n",
                 ", bias: 'f32[Hq, 2*m + 1]', m: int"),
     };
@@ -95,7 +99,7 @@ TEST(ConstantBiasRuleTest, WhatIsWrongIsFound) {
         {"(flat\\d* = .*)\\(n \\+ 1\\)", "$1n"},
         {"(flat\\d* = .*)\\(i0 \\+ R\\)", "$1i0"},
         {"where\\((flat\\d*), (\\w+), (\\w+)\\)", "where($1, $3, $2)"},
-        {"(    factor\\d* = )(.*)", "$1 1.5 * ($2)"},
+        {"(    factor\\d* = )(.*x\\d\\[.*)", "$1 1.5 * ($2)"},
         {"(x = .*bias\\[.*)\\(Sq - i\\)", "$1(Sq - i + 1)"},
         {"(else:\n *x = )(.*)", "$1 0.5 + $2"},
         {"(if not .*\n *x = )(.*)", "$1 0.5 + $2"},
@@ -144,6 +148,19 @@ TEST(ConstantBiasRuleTest, EntriesThatAreNoNumbers) {
                 EXPECT_EQ(questions.find(m->program), "") << value << " at " << where;
             }
     }
+}
+
+TEST(ConstantBiasRuleTest, OneTableAndSidesThatAreVisited) {
+    for (const Case& c : biases())
+        for (const auto& from : {expert(), hopper()}) {
+            const auto m = make(c, from);
+            ASSERT_TRUE(m);
+            EXPECT_EQ(m->text.find("bias1"), m->text.npos) << m->text;
+            const bool one_side = c.name == "of the past" || c.name.find("decoder") != std::string::npos;
+            const bool alike = c.name == "alike on both sides" || c.name == "0 beyond 6";
+            EXPECT_EQ(m->text.find("flat1") == m->text.npos, one_side || alike) << c.name << m->text;
+            EXPECT_EQ(m->text.find(" or n * BN") != m->text.npos, alike) << c.name << m->text;
+        }
 }
 
 // What does not settle is read for each pair.
