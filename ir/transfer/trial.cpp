@@ -33,6 +33,7 @@ constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 29, 29}, {4, 8, 9, 15},  {1, 
 constexpr std::size_t kMostConstants = 3, kMostSteps = 2;
 constexpr int kManyCtas = 32;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
+constexpr std::int64_t kSomeDistance = 12, kMostDistance = 1100;
 
 /// Rows of one agent, such that first rows leave many remainders in tiles of so many keys.
 std::int64_t rows_for(std::int64_t keys, std::int64_t agents) {
@@ -102,9 +103,10 @@ public:
         }
         caps();
         edges();
-        for (const std::int64_t c : constants()) {
-            around(c);
-            if (kinds_) beyond(c);
+        for (const std::int64_t c : constants(kMostConstant)) around(c);
+        if (kinds_) {
+            beyond(kSomeDistance); // of what operands decide
+            for (const std::int64_t c : constants(kMostDistance)) beyond(c);
         }
         for (const std::int64_t step : steps()) classes(step);
         return std::move(out_);
@@ -148,10 +150,10 @@ private:
         }
     }
 
-    std::vector<std::int64_t> constants() const {
+    std::vector<std::int64_t> constants(std::int64_t most) const {
         std::vector<std::int64_t> all;
         for (const std::int64_t c : spec::numbers_of(specification_.scalar()))
-            if (c >= kLeastConstant && c <= kMostConstant) all.push_back(c);
+            if (c >= kLeastConstant && c <= most) all.push_back(c);
         while (all.size() > kMostConstants) all.erase(all.begin() + static_cast<std::ptrdiff_t>(all.size()) / 2);
         return all;
     }
@@ -166,12 +168,15 @@ private:
         }
     }
 
-    /// Tiles whose pairs are all farther apart than that, before and behind the rows, and every distance up to it at
-    /// the end of some tile.
+    /// Tiles whose pairs are all farther apart than that, behind the keys and before them, also of a CTA's first item;
+    /// and distances about it at the ends of tiles.
     void beyond(std::int64_t c) {
-        const std::int64_t keys = 3 + c / 16, rows = 2 + c / 16, length = c + 4 * (keys + rows);
-        ask({rows, keys, length, length});
-        ask({rows, keys, length, length}, 1, 2, kManyCtas);
+        const std::int64_t keys = 3 + c / 64, rows = 2 + c / 64, few = 3 * (keys + rows * agents_of(program_));
+        for (const int ctas : {2, kManyCtas}) {
+            ask({rows, keys, c + few, few}, 1, 1, ctas);
+            ask({rows, keys, few, c + few}, 1, 1, ctas);
+            if (c <= kSomeDistance) ask({rows, keys, c + few, c + few}, 1, 2, ctas);
+        }
     }
 
     std::set<std::int64_t> steps() const {

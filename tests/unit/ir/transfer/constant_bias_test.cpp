@@ -31,6 +31,7 @@ std::vector<Case> biases() {
         written("clipped", "    s = s + bias[:, (j - i).clamp(-m, m) + m]\n", ", bias: 'f32[Hq, 2*m + 1]', m: int"),
         written("clipped at 5", "    s = s + bias[:, (j - i).clamp(-5, 5) + 5]\n", ", bias: 'f32[Hq, 11]'"),
         written("clipped at 100", "    s = s + bias[:, (j - i).clamp(-100, 100) + 100]\n", ", bias: 'f32[Hq, 201]'"),
+        written("clipped at 400", "    s = s + bias[:, (j - i).clamp(-400, 400) + 400]\n", ", bias"),
         written("clipped at 3 and 40", "    s = s + bias[:, (j - i).clamp(-3, 40) + 3]\n", ", bias: 'f32[Hq, 44]'"),
         written("alike on both sides", "    s = s + bias[:, (j - i).abs().clamp(max=m)]\n",
                 ", bias: 'f32[Hq, m + 1]', m: int"),
