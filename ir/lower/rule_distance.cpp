@@ -77,7 +77,7 @@ bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::
     out.push_back(indent + "{");
     out.push_back(indent + "    " + pointer + line + " = &" + row + "0);");
     out.push_back(indent + "    const int " + first + " = " + x.print(index, Elem::Int, {Form::Tile, "0"}) + ", " +
-                  last + " = (int)" + table + ".size[" + std::to_string(at.size() - 1) + "] - 1;");
+                  last + " = max((int)" + table + ".size[" + std::to_string(at.size() - 1) + "], 1) - 1;");
     out.push_back(indent + "    if (" + first + " >= 8 * (ROWS - 1) && " + first + " + " + columns + ".offset(COLS(" +
                   type.columns + ") - 1) <= " + last + ") { // none is clamped");
     out.push_back(indent + "        " + pointer + here + " = " + line + " + " + first + ";");

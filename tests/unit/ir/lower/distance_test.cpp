@@ -34,7 +34,7 @@ TEST(DistanceTest, OneAddressAThread) {
     for (const auto& expert : {test::expert_text(), test::hopper_text()})
         EXPECT_NE(printed(expert, "S * unit + T[b, h, j + (Sq - i)]").region.find(R"(        {
             const float* const line = &T(b, h, 0);
-            const int first = j[CID(0)] + (Sq - i[ROW(0)]), last = (int)T.size[2] - 1;
+            const int first = j[CID(0)] + (Sq - i[ROW(0)]), last = max((int)T.size[2], 1) - 1;
             if (first >= 8 * (ROWS - 1) && first + j.offset(COLS(BN) - 1) <= last) { // none is clamped
                 const float* const here = line + first;
                 EACH(e, x) x[e] = S[e] * unit + here[j.offset(CID(e)) - 8 * ROW(e)];
