@@ -10,6 +10,7 @@ namespace cubridge::ir::mask {
 namespace {
 
 constexpr std::int64_t kNever = std::int64_t{1} << 30; // beyond all distances
+constexpr int kQuestions = 4000;                       // parts are shared, and asked for once each time they stand
 constexpr double kRoom = 1.0001;                       // for the roundings of float32, here and in the text
 
 class Settle {
@@ -100,7 +101,7 @@ private:
 
     /// From where on sign * e >= k, Ints.
     From reach(Expr e, int sign, Expr k) {
-        if (!on(e)) return std::nullopt;
+        if (!on(e) || --questions_ < 0) return std::nullopt;
         switch (e->kind) {
         case Kind::Index: return sign > 0 ? From(k) : std::nullopt;
         case Kind::Sum: return reach_sum(e, sign, k);
@@ -160,7 +161,7 @@ private:
 
     /// From where on sign * e >= k, if `given` holds of what e is made of: Real or float32 arithmetic, k a Real.
     From reach_real(Expr e, int sign, Expr k, Expr given, Expr from) {
-        if (!on(e)) return std::nullopt;
+        if (!on(e) || --questions_ < 0) return std::nullopt;
         const auto real = [&](Expr x) { return x->type == Type::F32 ? p_.cast(Type::Real, x) : x; };
         const auto positive = [&](Expr x) { return p_.logical_and(given, p_.apply(Op::Lt, p_.real(0), x)); };
         const auto power = [&](Expr x, std::int64_t n) { return p_.product(Type::Real, {{x, n, 1}}); };
@@ -210,6 +211,7 @@ private:
 
     ExprPool& p_;
     const std::uint64_t u_;
+    int questions_ = kQuestions; ///< that are left
     std::unordered_map<Expr, std::optional<Tail>> done_;
 };
 

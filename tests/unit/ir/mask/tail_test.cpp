@@ -88,4 +88,12 @@ TEST(TailTest, Reals) {
     EXPECT_GT(late(p, clipped(p.apply(Op::Mul, x, p.f32(-2.0f)))), kFar);
 }
 
+TEST(TailTest, SharedPartsAreNotAskedForAgainAndAgain) {
+    ExprPool p;
+    Expr e = p.index(kU);
+    for (int n = 0; n < 60; ++n)
+        e = p.select(p.apply(Op::Eq, p.arg(3, Type::Int), p.integer(n)), p.isum(n + 1, {{2, e}}), p.isum(-n, {{3, e}}));
+    EXPECT_FALSE(tail(p, p.apply(Op::Min, e, p.integer(1000)), kU));
+}
+
 } // namespace
