@@ -153,6 +153,7 @@ Expressions::Text Expressions::text(const Node& node, const Where& where) const 
         const Type t = type(node);
         return {it->second + index_text(t, where), kAtom, t.elem};
     }
+    if (const auto it = standing_.find(&node); it != standing_.end()) return {it->second, kAtom, type(node).elem};
     switch (node.kind) {
     case Kind::Int: return {std::to_string(node.integer), node.integer < 0 ? kUnary : kAtom, Elem::Int};
     case Kind::Float: {

@@ -40,6 +40,8 @@ public:
     static std::vector<const syntax::Node*> votes(const syntax::Node& node);
     /// The name of the row that holds the value of such a call from now on; of a vote, of the scalar.
     void hold(const syntax::Node* reduction, std::string row) { held_[reduction] = std::move(row); }
+    /// What is printed for that node at the element asked for, from now on.
+    void stand(const syntax::Node* node, std::string text) { standing_[node] = std::move(text); }
 
 private:
     struct Text {
@@ -71,7 +73,7 @@ private:
     std::string arguments(const syntax::Node& node, Elem as, const Where& where) const;
 
     const Scope& scope_;
-    std::map<const syntax::Node*, std::string> held_;
+    std::map<const syntax::Node*, std::string> held_, standing_;
 };
 
 /// Names in an expression that are variables, callees of functions left out. Each once.

@@ -80,6 +80,7 @@ void each(Lines& out, Expressions& x, const Type& type, const std::string& name,
                           columns + ", int " + v + ") { return " + x.print(value, type.elem, {type.form, v}) + "; });");
             return;
         }
+    if (print_by_distance(out, x, type, name, value, indent)) return;
     auto taken = names_in(value);
     taken.push_back(name);
     const std::string v = fresh(variable_of(type.form), taken);

@@ -37,6 +37,10 @@ bool names_bounds(const Lines& region);
 
 /// `name = value`, elementwise, where the name has `type`. Declares it if `declares`.
 void print_value(Lines& out, Expressions& x, const Binding& target, const syntax::Node& value);
+/// The same of a declared tile whose value reads a workspace table by the distance of columns and rows. False: it is
+/// none.
+bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::string& name, const syntax::Node& value,
+                       const std::string& indent);
 /// Votes in an expression, each in a scalar of its own from now on: `vote0`, ... Only for what the block declares.
 void print_votes(Lines& out, Expressions& x, const syntax::Node& value, const Facts& facts);
 /// `name = any(...)`.

@@ -1,7 +1,8 @@
-// Where a bias is constant: clamps that have saturated, choices that are decided, data that does not vary in the tile.
-// SPDX-License-Identifier: Apache-2.0
+// Where a bias is constant: beyond some distance of query and key; clamps that have saturated, choices that are
+// decided, data that does not vary in the tile. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/error.h"
 #include "ir/mask/extent.h"
+#include "ir/mask/tail.h"
 #include <algorithm>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@ namespace cubridge::ir::mask {
 
 namespace {
 
+constexpr int kDistance = 12;          // variable: j - i
 constexpr int kDepth = 3;              // choices made one after the other
 constexpr std::size_t kMaxClasses = 8; // what is told apart
 constexpr std::size_t kMaxNodes = 24;  // of a condition: beyond it, asking costs more than it saves
@@ -95,18 +97,46 @@ private:
     Extent extent_;
 };
 
+/// A function of j - i has one value on tiles far enough from the diagonal, on either side.
+std::vector<ConstantBias> beyond(ExprPool& p, Expr bias) {
+    std::vector<Expr> map(kDistance + 1, nullptr);
+    map[axis::j] = p.add(p.index(kDistance), p.index(axis::i));
+    const Expr f = p.substitute(bias, map);
+    if (has(f, axis::i) || !has(f, kDistance)) return {};
+    map[axis::j] = nullptr;
+    map[kDistance] = p.isum(0, {{-1, p.index(kDistance)}});
+    std::vector<ConstantBias> out;
+    for (const bool before : {true, false}) {
+        const auto t = tail(p, before ? p.substitute(f, map) : f, kDistance);
+        if (!t) continue;
+        // the least of i - j, of j - i
+        const Expr least = before ? p.isum(1, {{1, p.index(tile::i0)}, {-1, p.index(tile::j1)}})
+                                  : p.isum(1, {{1, p.index(tile::j0)}, {-1, p.index(tile::i1)}});
+        const Expr far = t->from ? p.apply(Op::Ge, least, t->from) : p.boolean(true);
+        if (!out.empty() && out[0].value == t->value)
+            out[0].condition = p.logical_or(out[0].condition, far);
+        else if (!is_false(far))
+            out.push_back({far, t->value});
+    }
+    return out;
+}
+
 } // namespace
 
 std::vector<ConstantBias> constant_bias(ExprPool& pool, Expr bias, std::vector<Table>& tables) {
     const std::size_t before = tables.size();
+    std::vector<ConstantBias> out;
     Finder f(pool, tables);
     try {
+        out = beyond(pool, bias);
         f.find(bias, pool.boolean(true), kDepth);
     } catch (const Failure&) { // a constant beyond 64 bits, too many nodes: no classes
         f.out.clear();
     }
+    for (const ConstantBias& c : f.out)
+        if (std::none_of(out.begin(), out.end(), [&](const auto& o) { return o.value == c.value; })) out.push_back(c);
     if (f.out.empty()) tables.resize(before);
-    return std::move(f.out);
+    return out;
 }
 
 } // namespace cubridge::ir::mask

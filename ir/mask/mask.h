@@ -58,8 +58,10 @@ using BoundsOf = std::function<std::optional<Bounds>(Expr leaf)>;
 Class classify(Expr keep, std::int64_t b, std::int64_t h, Bounds i, Bounds j, const BoundsOf& leaf);
 
 /// The value of a score's bias if it is constant on a tile, for classes of tiles: Real over b, h, i0, i1, j0, j1 and
-/// table entries, and the condition under which it holds; nothing where no such rule applies. Tables are added to
-/// `tables`, which is usually that of the mask's Analysis.
+/// table entries, and the condition under which it holds; nothing where no such rule applies. Of a function of the
+/// distance j - i, what it is far before and far after the rows stands first, where `e <= 0` for each of some e of the
+/// same ends of the tile (one value on both sides: or that for others). Tables are added to `tables`, which is usually
+/// that of the mask's Analysis.
 struct ConstantBias {
     Expr condition, value;
 };

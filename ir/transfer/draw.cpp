@@ -109,7 +109,7 @@ void at_edges(const Scalar& scalar, std::vector<Argument>& inputs, const std::ma
 /// A draw that the text refuses (an index out of range) is drawn again with tamer values, and with more room for what
 /// values index.
 std::optional<Run> drawn(const cuir::Program& program, const Specification& s, const Question& q, bool tame) {
-    for (const std::int64_t room : {6, 40, 300}) {
+    for (const std::int64_t room : {6, 40, 300, 2400}) {
         const auto sizes = spec::sizes_near(s.scalar(), q.wanted, room, q.seed);
         if (!sizes) continue;
         for (int attempt = tame ? 1 : 0; attempt < 3; ++attempt) {

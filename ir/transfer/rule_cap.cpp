@@ -116,6 +116,7 @@ std::vector<cuir::Statement> score_statements(Work& w, Local& local, Expr value)
     ExprPool& pool = w.launch.pool;
     Writer& writer = local.writer;
     const auto x_is = [&](Expr e) { return line(w.at.x + " = " + text(writer.write(by_exp2(pool, e)))); };
+    if (auto flat = flat_tiles(w, local, value); !flat.empty()) return flat;
     const Expr cap = cap_of(writer, value);
     // A weight that is summed leaves no registers for two ways of computing it.
     const bool weight = w.part.weights.kind == Weights::Kind::Pointwise;

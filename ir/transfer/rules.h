@@ -23,6 +23,9 @@ Expr length_of(Work& work);
 /// `x = value` in the def that takes the scores, value a Real over the score: one statement, or, where a tanh caps the
 /// score, a test whether any of a tile is so far from 0 that it takes tanh's two special functions.
 std::vector<cuir::Statement> score_statements(Work& work, Local& local, Expr value);
+/// The same for a value that reads a table over the distance of query and key: on tiles of which all pairs are so far
+/// apart that the table is one value, that value is read once. Empty: not such a value.
+std::vector<cuir::Statement> flat_tiles(Work& work, Local& local, Expr value);
 /// Edits slices `tensor[b, head, ...]` in all statements of a block.
 void edit_slices(std::vector<cuir::Statement>& block, const std::string& tensor,
                  const std::function<NodePtr(const NodePtr&)>& edit);

@@ -43,16 +43,11 @@ public:
 private:
     Expr make(Expr e) {
         if (e->kind == Kind::Table) return constant(e);
+        if (const Expr one = in_one_table(e); one != e) return (*this)(one);
         const bool both = depends(e, axis::i) && depends(e, axis::j);
         if ((e->type == Type::Int || e->type == Type::Real) && !reads_score(e)) {
             if (both && dear(e)) {
-                if (const Expr f = of_distance(e)) {
-                    const Expr distance = pool_.sub(pool_.index(axis::j), pool_.index(axis::i));
-                    std::vector<Expr> back(kMaxIndex, nullptr);
-                    back[place::distance] = distance;
-                    work_.applied("table over the distance of query and key");
-                    return pool_.substitute(tabulate(work_.launch, f, work_.most_keys, "bias"), back);
-                }
+                if (const Expr f = of_distance(e)) return by_distance(f);
             } else if (!both && has(e, Kind::Reduce)) {
                 work_.applied(depends(e, axis::i)   ? "table over query positions"
                               : depends(e, axis::j) ? "table over key positions"
@@ -67,6 +62,28 @@ private:
         std::vector<Expr> args;
         for (const Expr a : e->args) args.push_back((*this)(a));
         return args == e->args ? e : pool_.with_args(e, std::move(args));
+    }
+
+    /// Terms of a score that are such functions together, where they are several.
+    Expr in_one_table(Expr e) {
+        if (e->kind != Kind::Sum || e->type != Type::Real || !reads_score(e)) return e;
+        std::vector<std::pair<double, Expr>> tables, rest;
+        for (std::size_t k = 0; k < e->args.size(); ++k) {
+            const Expr t = e->args[k];
+            const bool both = depends(t, axis::i) && depends(t, axis::j);
+            const bool tabulated = both && !reads_score(t) && dear(t) && of_distance(t);
+            (tabulated ? tables : rest).emplace_back(e->rcoef[k], t);
+        }
+        if (tables.size() < 2) return e;
+        rest.emplace_back(1, by_distance(of_distance(pool_.rsum(0, tables))));
+        return pool_.rsum(e->real, rest);
+    }
+
+    Expr by_distance(Expr f) {
+        std::vector<Expr> back(kMaxIndex, nullptr);
+        back[place::distance] = pool_.sub(pool_.index(axis::j), pool_.index(axis::i));
+        work_.applied("table over the distance of query and key");
+        return pool_.substitute(tabulate(work_.launch, f, work_.most_keys, "bias"), back);
     }
 
     /// One table where queries and keys have the same value of their positions.

@@ -31,7 +31,9 @@ constexpr Edge kEdges[] = {{2, 3, 26, 26},  {1, 5, 29, 29}, {4, 8, 9, 15},  {1, 
                            {3, 6, 32, 11},  {1, 2, 13, 30}, {2, 9, 26, 38}, {4, 3, 18, 19},
                            {1, 10, 33, 33}, {1, 4, 13, 13}, {2, 4, 37, 20}, {3, 4, 25, 37}};
 constexpr std::size_t kMostConstants = 3, kMostSteps = 2;
+constexpr int kManyCtas = 32;
 constexpr std::int64_t kLeastConstant = 4, kMostConstant = 300; // lesser ones are those of any length
+constexpr std::int64_t kSomeDistance = 12, kMostDistance = 1100;
 
 /// Rows of one agent, such that first rows leave many remainders in tiles of so many keys.
 std::int64_t rows_for(std::int64_t keys, std::int64_t agents) {
@@ -69,13 +71,25 @@ bool has_call(const std::vector<cuir::Statement>& block, const char* function) {
                        [&](const auto& s) { return calls(s, function) || has_call(s.body, function); });
 }
 
+/// Tiles of two kinds, told apart by scalars: `if not ..:` with an else.
+bool has_kinds(const std::vector<cuir::Statement>& block) {
+    for (std::size_t k = 0; k < block.size(); ++k) {
+        const auto& s = block[k];
+        const bool either = k + 1 < block.size() && block[k + 1].kind == cuir::Statement::Kind::Else;
+        if (s.kind == cuir::Statement::Kind::If && either && s.node->items[0]->kind == syntax::Kind::Unary) return true;
+        if (has_kinds(s.body)) return true;
+    }
+    return false;
+}
+
 /// Times which queries bring scores to either side of a cap, whatever it is, some tiles of an item to both.
 constexpr double kHeat[] = {1.0 / 16, 4, 16, 64, 256};
 
 class Trials {
 public:
     Trials(const cuir::Program& program, const Specification& specification, std::uint64_t seed)
-        : program_(program), specification_(specification), seed_(seed) {}
+        : program_(program), specification_(specification), seed_(seed),
+          kinds_(program.main() && has_kinds(program.main()->body)) {}
 
     cuir::Trial run() {
         for (const Wanted& wanted : kShapes) {
@@ -89,7 +103,11 @@ public:
         }
         caps();
         edges();
-        for (const std::int64_t c : constants()) around(c);
+        for (const std::int64_t c : constants(kMostConstant)) around(c);
+        if (kinds_) {
+            beyond(kSomeDistance); // of what operands decide
+            for (const std::int64_t c : constants(kMostDistance)) beyond(c);
+        }
         for (const std::int64_t step : steps()) classes(step);
         return std::move(out_);
     }
@@ -115,7 +133,7 @@ private:
         int draws = 1; // integers take more: their values are edges as well
         for (const Input& x : specification_.inputs())
             if (!is_float(x.dtype) && x.fate != Input::Fate::Static && x.fate != Input::Fate::Absent) draws = 4;
-        if (!has_mask()) { // but tiles beyond the last key
+        if (!has_mask() && !kinds_) { // but tiles beyond the last key
             for (std::size_t n = 0; n < 3; ++n) ask(kEdges[n]);
             return;
         }
@@ -123,18 +141,19 @@ private:
             for (int n = 0; n < draws; ++n) ask(e, 1 + n % 2);
     }
 
-    void ask(const Edge& e, std::int64_t requests = 1, std::int64_t heads = 1) {
+    void ask(const Edge& e, std::int64_t requests = 1, std::int64_t heads = 1, int ctas = Run{}.ctas) {
         Question q{{requests, heads, heads, e.Sq, e.Sk, 1, 1}, e.rows, e.keys, 1, seed_ * 131 + number_++, Draw::Edges};
         if (auto r = run_of(program_, specification_, q)) {
             r->steps *= 10;
+            r->ctas = ctas;
             out_.runs.push_back(std::move(*r));
         }
     }
 
-    std::vector<std::int64_t> constants() const {
+    std::vector<std::int64_t> constants(std::int64_t most) const {
         std::vector<std::int64_t> all;
         for (const std::int64_t c : spec::numbers_of(specification_.scalar()))
-            if (c >= kLeastConstant && c <= kMostConstant) all.push_back(c);
+            if (c >= kLeastConstant && c <= most) all.push_back(c);
         while (all.size() > kMostConstants) all.erase(all.begin() + static_cast<std::ptrdiff_t>(all.size()) / 2);
         return all;
     }
@@ -146,6 +165,17 @@ private:
             const std::int64_t keys = at % 3 == 0 ? at / 3 : at % 2 == 0 ? at / 2 : at;
             const std::int64_t length = at < c ? 2 * c + 1 : at;
             ask({rows_for(keys, agents), keys, length, length});
+        }
+    }
+
+    /// Tiles whose pairs are all farther apart than that, behind the keys and before them, also of a CTA's first item;
+    /// and distances about it at the ends of tiles.
+    void beyond(std::int64_t c) {
+        const std::int64_t keys = 3 + c / 64, rows = 2 + c / 64, few = 3 * (keys + rows * agents_of(program_));
+        for (const int ctas : {2, kManyCtas}) {
+            ask({rows, keys, c + few, few}, 1, 1, ctas);
+            ask({rows, keys, few, c + few}, 1, 1, ctas);
+            if (c <= kSomeDistance) ask({rows, keys, c + few, c + few}, 1, 2, ctas);
         }
     }
 
@@ -192,6 +222,7 @@ private:
     const cuir::Program& program_;
     const Specification& specification_;
     std::uint64_t seed_, number_ = 0;
+    const bool kinds_; ///< of tiles, by scalars
     cuir::Trial out_;
     std::vector<std::map<std::string, std::int64_t>> done_;
 };

@@ -334,7 +334,8 @@ NodePtr Local::hoist(Expr e, Level level) {
         return name(n);
     }
     if (const auto it = names_.find(e); it != names_.end()) return name(it->second);
-    if (level == Level::Scalar && where_ != Where::Late) return of_item(e);
+    const bool here = where_ == Where::Late || contains(e, [&](Expr x) { return of_tile_.count(x) != 0; });
+    if (level == Level::Scalar && !here) return of_item(e);
     const NodePtr value = writer.make(e);
     const char* stem = level == Level::Row      ? "row"
                        : level == Level::Column ? "column"
@@ -345,6 +346,21 @@ NodePtr Local::hoist(Expr e, Level level) {
     if (level == Level::Column) columns.insert(n);
     names_.emplace(e, n);
     return name(n);
+}
+
+void Local::of_tile(Expr leaf, const std::string& name) {
+    of_tile_.insert(leaf);
+    names_.emplace(leaf, name);
+}
+
+std::vector<std::string> Local::in_block(const std::function<void()>& write) {
+    std::vector<std::string> own;
+    const auto names = names_;
+    own.swap(made);
+    write();
+    own.swap(made);
+    names_ = names;
+    return own;
 }
 
 NodePtr Local::of_item(Expr e) {

@@ -114,6 +114,10 @@ public:
     std::vector<std::string> made; ///< statements to stand before the one that was asked for
     std::set<std::string> columns; ///< what those of columns assign
 
+    /// `leaf` is a scalar of the tile that `made` assigns to that name.
+    void of_tile(Expr leaf, const std::string& name);
+    /// What `write` has made, for a block of its own: nothing outside knows the names.
+    std::vector<std::string> in_block(const std::function<void()>& write);
     /// Where the role takes the next item before it writes the output of the last: the item's rows, kept.
     std::string late_rows();
     /// Puts in front of the take what has to be kept or is of the last item alone, a row's values too. Returns what
@@ -127,6 +131,7 @@ private:
     Work& work_;
     Where where_;
     std::map<Expr, std::string> names_;
+    std::set<Expr> of_tile_;
     std::map<std::string, std::string> kept_; ///< of the last item, by what is the next one's
     std::string rows_;
 };

@@ -22,8 +22,8 @@ enum : int { distance = 12, first = 13 /* the first row of an agent */, entry = 
 }
 /// Input numbers of leaves that rules make: LOG2E is Arg(kLog2e); table n of the workspace is Load(kWorkspace + n).
 /// Load(kReal, {n}) is n as a real, a cast that no sum merges with others. Load(kTanhSmall, {x}) is tanh of an x within
-/// 0.5, Load(kLogisticSmall, {x}) is 1 / (2^x + 1) of an x within 31.
-enum : int { kLog2e = 1300, kReal = 1301, kTanhSmall = 1302, kLogisticSmall = 1303, kWorkspace = 1400 };
+/// 0.5, Load(kLogisticSmall, {x}) is 1 / (2^x + 1) of an x within 31, Load(kFlat) what a bias is all over a tile.
+enum : int { kLog2e = 1300, kReal = 1301, kTanhSmall = 1302, kLogisticSmall = 1303, kFlat = 1304, kWorkspace = 1400 };
 
 /// What the expressions of one kernel name: parameters and constants in its head.
 struct Uses {

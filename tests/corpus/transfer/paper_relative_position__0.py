@@ -1,4 +1,5 @@
 # table over the distance of query and key
+# bias: one value far from the diagonal
 # score: scale and bias
 # no LSE
 bias = alloc(workspace, (B, Hq, Sq + Sk), f32)
@@ -17,6 +18,8 @@ def attention(
     K: elem[B, Hk, Sk, D],
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
+    x0: f32[_, _],
+    x1: i32,
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
@@ -31,9 +34,15 @@ def attention(
         whole = Sk // BN
         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, limit, limit1, factor, factor1):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * scale + bias[b, h, j + (Sq - i)]
+        flat = (n + 1) * BN - i0 <= limit
+        flat1 = n * BN - (i0 + R) >= limit1
+        value = where(flat, factor, factor1)
+        if not (flat or flat1):
+            x = S * scale + bias[b, h, j + (Sq - i)]
+        else:
+            x = S * scale + value
         if masked:
             x = where(j < Sk, x, -inf)
         new_max = maximum(row_max, x.amax(-1))
@@ -49,6 +58,10 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            limit = 1 - x1
+            limit1 = x1 - 1
+            factor = x0[h, x1 + minimum(x1, -x1)] * LOG2E
+            factor1 = x0[h, 2 * x1] * LOG2E
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
@@ -67,7 +80,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, limit, limit1, factor, factor1)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

@@ -1,6 +1,7 @@
 # mask
 # key ranges: closed form
 # table over the distance of query and key
+# bias: one value far from the diagonal
 # score: scale and bias
 # rows without keys give NaN
 # no LSE
@@ -22,6 +23,9 @@ def attention(
     K: elem[B, Hk, Sk, D],
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
+    x0: f32[_, _],
+    x1: i32,
+    x2: i32,
     *, BM=128, BN=64, ST=1, W=4, D=128, Dv=128, elem=bf16):
     R = BM // W                                             # query rows of one warp
     G = Hq // Hk                                            # query heads that share a key head
@@ -36,9 +40,13 @@ def attention(
         every = clamp(Sk + i0 - Sq + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def attend(S, row_max, row_sum, b, h, i0, n, masked):
+    def attend(S, row_max, row_sum, b, h, i0, n, masked, limit, factor):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[b, h, j + (Sq - i)]
+        flat = (n + 1) * BN - i0 <= limit
+        if not flat:
+            x = S * LOG2E + bias[b, h, j + (Sq - i)]
+        else:
+            x = S * LOG2E + factor
         if masked:
             x = where(j < i + (Sk - Sq + 1), x, -inf)
         new_max = maximum(row_max, x.amax(-1))
@@ -54,6 +62,8 @@ def attention(
         acc = alloc(register, (R, Dv), f32)
         for b, h, m in bind(B, Hq, cdiv(Sq, BM), order="by_head"):
             i0 = m * BM + g * R
+            limit = minimum(Sk - Sq - x1 // 2 + 1, Sk - Sq - i32(where((0 < x1 // 2) & (x1 // 2 < x1) & (0.0 < f32(log(f32(x2) / f32(x1 // 2)))), minimum(maximum(f32(x1 // 2) * exp(f32(x1 - x1 // 2 - 1) * f32(log(f32(x2) / f32(x1 // 2))) / f32(x1 - x1 // 2)), 0.0) * 1.0001, 1073741824.0), 1073741824.0)))
+            factor = x0[where(x1 <= 0, x0.shape[0] + x1 - 1, x1 - 1), h] * LOG2E
             copy_async(Q[b, h, m * BM:(m + 1) * BM], Qs)    # on its way while key tiles are decided
             tiles = key_tiles(b, h, m * BM, minimum((m + 1) * BM, Sq))
             row_max, row_sum = full(R, -inf), full(R, 0.0)
@@ -72,7 +82,7 @@ def attention(
                 if k + 1 < length(tiles):
                     y, unused = pick(tiles, k + 1)
                     copy_async(K[b, h // G, y * BN:(y + 1) * BN], Ks[(k + 1) % ST])
-                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked)
+                p, row_max, row_sum, shrink = attend(S, row_max, row_sum, b, h, i0, n, masked, limit, factor)
                 acc[:] = acc * shrink
                 P[:] = p
                 gemm(P, Vs[s], add=acc)

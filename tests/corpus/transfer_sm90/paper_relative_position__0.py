@@ -1,4 +1,5 @@
 # table over the distance of query and key
+# bias: one value far from the diagonal
 # score: scale and bias
 # no LSE
 bias = alloc(workspace, (B, Hq, Sq + Sk), f32)
@@ -18,6 +19,8 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
+    x0: f32[_, _],
+    x1: i32,
     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16):
     R = BM // WG
     G = Hq // Hk
@@ -38,9 +41,15 @@ def attention(
         whole = Sk // BN
         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
 
-    def scores(S, b, h, i0, n, masked):
+    def scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * scale + bias[b, h, j + (Sq - i)]
+        flat = (n + 1) * BN - i0 <= limit1
+        flat1 = n * BN - (i0 + R) >= limit2
+        value = where(flat, factor, factor1)
+        if not (flat or flat1):
+            x = S * scale + bias[b, h, j + (Sq - i)]
+        else:
+            x = S * scale + value
         if masked:
             x = where(j < Sk, x, -inf)
         return x
@@ -113,6 +122,10 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
+            limit1 = 1 - x1
+            limit2 = x1 - 1
+            factor = x0[h, x1 + minimum(x1, -x1)] * LOG2E
+            factor1 = x0[h, 2 * x1] * LOG2E
             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
@@ -120,7 +133,7 @@ def attention(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            x = scores(S, b, h, i0, n, masked)
+            x = scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
             row_sum = row_sum + p.sum(-1)
@@ -141,6 +154,10 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
+                limit1 = 1 - x1
+                limit2 = x1 - 1
+                factor = x0[h, x1 + minimum(x1, -x1)] * LOG2E
+                factor1 = x0[h, 2 * x1] * LOG2E
                 base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)
@@ -153,7 +170,7 @@ def attention(
             gemm_async(P, Vs[t], out=acc, add=not start)
             arrive(turn[(g + 1) % WG])
             wait(S)
-            x = scores(S, b, h, i0, n, masked)
+            x = scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1)
             exact = fresh or not ready
             moved = False
             if exact:
@@ -169,7 +186,7 @@ def attention(
             part = p.sum(-1)
             if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
                 gemm(Qs[q][g], Ks[s].T, out=S)
-                x = scores(S, b, h, i0, n, masked)
+                x = scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1)
                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
                 p = exp2(x * unit - base)
                 part = p.sum(-1)

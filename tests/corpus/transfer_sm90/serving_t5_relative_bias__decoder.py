@@ -2,6 +2,7 @@
 # key ranges: closed form
 # order of work items
 # table over the distance of query and key
+# bias: one value far from the diagonal
 # score: scale and bias
 # rows without keys give NaN
 # no LSE
@@ -24,6 +25,9 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
+    x0: f32[_, _],
+    x1: i32,
+    x2: i32,
     *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16):
     R = BM // WG
     G = Hq // Hk
@@ -44,9 +48,13 @@ def attention(
         every = clamp(Sk + i0 - Sq + 1, 0, Sk)
         return [(every // BN, cdiv(some, BN), True), (0, every // BN, False)]
 
-    def scores(S, b, h, i0, n, masked):
+    def scores(S, b, h, i0, n, masked, limit1, factor):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[b, h, j + (Sq - i)]
+        flat = (n + 1) * BN - i0 <= limit1
+        if not flat:
+            x = S * LOG2E + bias[b, h, j + (Sq - i)]
+        else:
+            x = S * LOG2E + factor
         if masked:
             x = where(j < i + (Sk - Sq + 1), x, -inf)
         return x
@@ -119,6 +127,8 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
+            limit1 = minimum(Sk - Sq - x1 // 2 + 1, Sk - Sq - i32(where((0 < x1 // 2) & (x1 // 2 < x1) & (0.0 < f32(log(f32(x2) / f32(x1 // 2)))), minimum(maximum(f32(x1 // 2) * exp(f32(x1 - x1 // 2 - 1) * f32(log(f32(x2) / f32(x1 // 2))) / f32(x1 - x1 // 2)), 0.0) * 1.0001, 1073741824.0), 1073741824.0)))
+            factor = x0[where(x1 <= 0, x0.shape[0] + x1 - 1, x1 - 1), h] * LOG2E
             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
@@ -126,7 +136,7 @@ def attention(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            x = scores(S, b, h, i0, n, masked)
+            x = scores(S, b, h, i0, n, masked, limit1, factor)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
             row_sum = row_sum + p.sum(-1)
@@ -147,6 +157,8 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
+                limit1 = minimum(Sk - Sq - x1 // 2 + 1, Sk - Sq - i32(where((0 < x1 // 2) & (x1 // 2 < x1) & (0.0 < f32(log(f32(x2) / f32(x1 // 2)))), minimum(maximum(f32(x1 // 2) * exp(f32(x1 - x1 // 2 - 1) * f32(log(f32(x2) / f32(x1 // 2))) / f32(x1 - x1 // 2)), 0.0) * 1.0001, 1073741824.0), 1073741824.0)))
+                factor = x0[where(x1 <= 0, x0.shape[0] + x1 - 1, x1 - 1), h] * LOG2E
                 base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)
@@ -159,7 +171,7 @@ def attention(
             gemm_async(P, Vs[t], out=acc, add=not start)
             arrive(turn[(g + 1) % WG])
             wait(S)
-            x = scores(S, b, h, i0, n, masked)
+            x = scores(S, b, h, i0, n, masked, limit1, factor)
             exact = fresh or not ready
             moved = False
             if exact:
@@ -175,7 +187,7 @@ def attention(
             part = p.sum(-1)
             if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
                 gemm(Qs[q][g], Ks[s].T, out=S)
-                x = scores(S, b, h, i0, n, masked)
+                x = scores(S, b, h, i0, n, masked, limit1, factor)
                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
                 p = exp2(x * unit - base)
                 part = p.sum(-1)

@@ -1,4 +1,5 @@
 # table over the distance of query and key
+# bias: one value far from the diagonal
 # score: scale and bias
 # no LSE
 bias = alloc(workspace, (B, Hq, Sq + Sk), f32)
@@ -21,7 +22,10 @@ def attention(
     V: elem[B, Hk, Sk, Dv],
     Out: elem[B, Hq, Sq, Dv],
     ticket: counter,
-    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16):
+    x0: f32[_, _],
+    x1: i32,
+    x2: i32,
+    *, BM=128, BN=128, ST=2, QB=2, WG=2, D=128, Dv=128, SLACK=8.0, LIMIT=1.1529215e+18, elem=bf16, C0=4):
     R = BM // WG
     G = Hq // Hk
     unit = 1.0                                              # a score times unit is a power of two
@@ -40,9 +44,15 @@ def attention(
         whole = Sk // BN
         return [(whole, cdiv(Sk, BN), True), (0, whole, False)]
 
-    def scores(S, b, h, i0, n, masked):
+    def scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1):
         i, j = rows(i0, R), cols(n * BN, BN)
-        x = S * LOG2E + bias[b, h, j + (Sq - i)]
+        flat = (n + 1) * BN - i0 <= limit1
+        flat1 = n * BN - (i0 + R) >= limit2
+        value2 = where(flat, factor, factor1)
+        if not (flat or flat1):
+            x = S * LOG2E + bias[b, h, j + (Sq - i)]
+        else:
+            x = S * LOG2E + value2
         if masked:
             x = where(j < Sk, x, -inf)
         return x
@@ -115,6 +125,10 @@ def attention(
         busy = more
         if busy:
             i0 = m * BM + g * R
+            limit1 = minimum(minimum(1 - x1 // C0, -i32(where((x1 // C0 < x1 // 2) & (0.0 < f32(log(f32(x2) / f32(x1 // C0)))) & (0 < x1 // C0), minimum(maximum(f32(x1 // C0) * exp(f32(x1 // 2 - x1 // C0 - 1) * f32(log(f32(x2) / f32(x1 // C0))) / f32(x1 // 2 - x1 // C0)), 0.0) * 1.0001, 1073741824.0), 1073741824.0))), 1)
+            limit2 = maximum(maximum(i32(where((x1 // C0 < x1 // 2) & (0.0 < f32(log(f32(x2) / f32(x1 // C0)))) & (0 < x1 // C0), minimum(maximum(f32(x1 // C0) * exp(f32(x1 // 2 - x1 // C0 - 1) * f32(log(f32(x2) / f32(x1 // C0))) / f32(x1 // 2 - x1 // C0)), 0.0) * 1.0001, 1073741824.0), 1073741824.0)), x1 // C0 - 1), 0)
+            factor = x0[where(x1 // 2 <= 0, x0.shape[0] + x1 // 2 - 1, x1 // 2 - 1), h] * LOG2E
+            factor1 = x0[where(x1 // 2 <= 0, x0.shape[0] + 2 * (x1 // 2) - 1, 2 * (x1 // 2) - 1), h] * LOG2E
             base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
             n, masked = pick(ranges, 0)
             wait(q_full[0], 0)
@@ -122,7 +136,7 @@ def attention(
             gemm_async(Qs[0][g], Ks[0].T, out=S)
             wait(S)
             arrive(k_free[0])
-            x = scores(S, b, h, i0, n, masked)
+            x = scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1)
             base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
             p = exp2(x * unit - base)
             row_sum = row_sum + p.sum(-1)
@@ -143,6 +157,10 @@ def attention(
                 k = 0
                 y, q = divmod(w, QB)
                 i0 = m * BM + g * R
+                limit1 = minimum(minimum(1 - x1 // C0, -i32(where((x1 // C0 < x1 // 2) & (0.0 < f32(log(f32(x2) / f32(x1 // C0)))) & (0 < x1 // C0), minimum(maximum(f32(x1 // C0) * exp(f32(x1 // 2 - x1 // C0 - 1) * f32(log(f32(x2) / f32(x1 // C0))) / f32(x1 // 2 - x1 // C0)), 0.0) * 1.0001, 1073741824.0), 1073741824.0))), 1)
+                limit2 = maximum(maximum(i32(where((x1 // C0 < x1 // 2) & (0.0 < f32(log(f32(x2) / f32(x1 // C0)))) & (0 < x1 // C0), minimum(maximum(f32(x1 // C0) * exp(f32(x1 // 2 - x1 // C0 - 1) * f32(log(f32(x2) / f32(x1 // C0))) / f32(x1 // 2 - x1 // C0)), 0.0) * 1.0001, 1073741824.0), 1073741824.0)), x1 // C0 - 1), 0)
+                factor = x0[where(x1 // 2 <= 0, x0.shape[0] + x1 // 2 - 1, x1 // 2 - 1), h] * LOG2E
+                factor1 = x0[where(x1 // 2 <= 0, x0.shape[0] + 2 * (x1 // 2) - 1, 2 * (x1 // 2) - 1), h] * LOG2E
                 base, limit, row_sum = full(R, 0.0), full(R, -inf), full(R, 0.0)
                 wait(q_full[q], y)
             n, masked = pick(ranges, k)
@@ -155,7 +173,7 @@ def attention(
             gemm_async(P, Vs[t], out=acc, add=not start)
             arrive(turn[(g + 1) % WG])
             wait(S)
-            x = scores(S, b, h, i0, n, masked)
+            x = scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1)
             exact = fresh or not ready
             moved = False
             if exact:
@@ -171,7 +189,7 @@ def attention(
             part = p.sum(-1)
             if not exact and any(part > LIMIT):             # the reference was too low: this tile again, with a search
                 gemm(Qs[q][g], Ks[s].T, out=S)
-                x = scores(S, b, h, i0, n, masked)
+                x = scores(S, b, h, i0, n, masked, limit1, limit2, factor, factor1)
                 base, limit, row_sum, shrink, moved, ready = refer(x, base, limit, row_sum)
                 p = exp2(x * unit - base)
                 part = p.sum(-1)

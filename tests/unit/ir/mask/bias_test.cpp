@@ -90,6 +90,31 @@ TEST(ConstantBiasTest, Data) {
     EXPECT_EQ(f.told, f.constant);
 }
 
+/// T5's bucket of a distance: half of x for exact distances, a logarithm up to 4 x, the last one beyond.
+Expr bucket(ExprPool& p, Expr d, Expr x) {
+    const auto f32 = [&](Expr n) { return p.cast(Type::F32, n); };
+    const auto of = [&](Op op, Expr a, Expr b) { return p.apply(op, a, b); };
+    const Expr exact = of(Op::FloorDiv, x, p.integer(2)), far = p.isum(0, {{4, x}});
+    const Expr base =
+        p.cast(Type::F32, p.apply(Op::Log, of(Op::Div, p.cast(Type::Real, far), p.cast(Type::Real, exact))));
+    const Expr log = p.apply(Op::Log, of(Op::Div, f32(of(Op::Max, d, p.integer(1))), f32(exact)));
+    const Expr steps = p.cast(Type::Int, of(Op::Mul, of(Op::Div, log, base), f32(p.sub(x, exact))));
+    const Expr big = of(Op::Min, p.add(exact, steps), p.isum(-1, {{1, x}}));
+    return p.select(of(Op::Lt, d, exact), d, big);
+}
+
+TEST(ConstantBiasTest, Buckets) {
+    const Found f = check(
+        [](ExprPool& p) {
+            const Expr d = distance(p), x = p.integer(4);
+            const Expr later = p.cast(Type::Int, p.apply(Op::Lt, p.integer(0), d));
+            const Expr at = p.add(bucket(p, p.apply(Op::Abs, d), x), p.mul(later, x));
+            return lookup(p, at);
+        },
+        2);
+    EXPECT_GT(f.told, 20);
+}
+
 TEST(ConstantBiasTest, NothingWhereNoRuleApplies) {
     ExprPool p;
     std::vector<Table> tables;

@@ -7,6 +7,7 @@
 #include "ir/transfer/places.h"
 #include "ir/transfer/reference.h"
 #include "tests/unit/ir/transfer/corpus.h"
+#include "tests/unit/ir/transfer/questions.h"
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -203,34 +204,6 @@ private:
 
     Program program_;
     std::size_t kernel_ = 0;
-};
-
-/// Runs and answers, each question once.
-struct Questions {
-    std::vector<cuir::Trial> runs;
-    std::map<const cuir::Run*, std::map<std::string, cuir::Memory>> answers;
-
-    Questions(std::vector<cuir::Run> all, const Specification& s, const Request& request) {
-        for (auto& r : all) {
-            if (r.policy != cuir::Run::Policy::Late) continue; // schedules change no value
-            runs.push_back({});
-            runs.back().runs.push_back(std::move(r));
-        }
-        const auto reference = reference_of(s, request);
-        for (const auto& t : runs)
-            if (auto a = reference(t.runs[0])) answers[&t.runs[0]] = std::move(*a);
-    }
-    std::string find(const Program& p) const {
-        for (const auto& t : runs)
-            if (answers.count(&t.runs[0]) != 0)
-                if (const auto f = cuir::verify(p, t,
-                                                [&](const cuir::Run& r) -> Result<std::map<std::string, cuir::Memory>> {
-                                                    return answers.at(&r);
-                                                });
-                    !f.empty())
-                    return f[0].text();
-        return "";
-    }
 };
 
 /// Many lengths, many sizes of tiles.

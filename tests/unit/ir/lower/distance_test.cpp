@@ -1,0 +1,152 @@
+// Tables that a tile reads by the distance of its columns and rows. SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/ir/lower/hopper.h"
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace cubridge::ir::lower {
+namespace {
+
+using test::edited;
+
+/// The region of `x = value` in the def of the scores, and the whole text.
+struct Printed {
+    std::string region, cuda;
+};
+
+Printed printed(const std::string& expert, const std::string& value) {
+    const std::string text = "T = alloc(workspace, (B, Hq, Sq + Sk), f32)\nN = alloc(workspace, (Hq, Sk), i32)\n\n" +
+                             edited(test::program_text(expert), "        x = S\n", "        x = " + value + "\n");
+    const auto r = test::lowered(text, expert);
+    if (!r) return {test::message(r), ""};
+    EXPECT_EQ(read_back(expert, r->cuda, *cuir::read(text)), std::vector<std::string>{});
+    const auto margin = r->cuda.find("//|         x = " + value), begin = r->cuda.find('\n', margin) + 1;
+    return {r->cuda.substr(begin, r->cuda.find("//|", begin) - begin), r->cuda};
+}
+
+bool by_distance(const std::string& region) {
+    return region.find("// none is clamped") != std::string::npos;
+}
+
+TEST(DistanceTest, OneAddressAThread) {
+    for (const auto& expert : {test::expert_text(), test::hopper_text()})
+        EXPECT_NE(printed(expert, "S * unit + T[b, h, j + (Sq - i)]").region.find(R"(        {
+            const float* const line = &T(b, h, 0);
+            const int first = j[CID(0)] + (Sq - i[ROW(0)]), last = max((int)T.size[2], 1) - 1;
+            if (first >= 8 * (ROWS - 1) && first + j.offset(COLS(BN) - 1) <= last) { // none is clamped
+                const float* const here = line + first;
+                EACH(e, x) x[e] = S[e] * unit + here[j.offset(CID(e)) - 8 * ROW(e)];
+            } else {
+                EACH(e, x) x[e] = S[e] * unit + line[clamp(first + (j.offset(CID(e)) - 8 * ROW(e)), 0, last)];
+            }
+        }
+)"),
+                  std::string::npos)
+            << printed(expert, "S * unit + T[b, h, j + (Sq - i)]").region;
+}
+
+TEST(DistanceTest, OtherReads) {
+    const auto& expert = test::hopper_text();
+    for (const char* value : {"S + T[b, h, i - j + Sk]", "S + T[b, h, j + i]", "S + T[b, h, 2 * (j - i)]",
+                              "S + T[b, i, j - i]", "S + T[b, h, j - i] + T[b, h, j - i + 1]",
+                              "S + T[b, h, j] - f32(i)", "S + T[b, h, maximum(j - i, 0)]", "S + N[h, j]"}) {
+        const auto p = printed(expert, value);
+        EXPECT_NE(p.region.find("EACH"), std::string::npos) << p.region;
+        EXPECT_FALSE(by_distance(p.region)) << p.region;
+    }
+    for (const char* value : {"S + T[b, h, j - i]", "S + N[h, Sq + j - i - 1]", "S * T[0, G, j - (i - Sk)]"})
+        EXPECT_TRUE(by_distance(printed(expert, value).region)) << printed(expert, value).region;
+}
+
+// Read back, its region is what a rule prints: nothing else may stand there unmarked.
+TEST(DistanceTest, AMarginThatLies) {
+    const auto& expert = test::hopper_text();
+    const auto p = printed(expert, "S + T[b, h, j - i]");
+    const auto target = lift(p.cuda);
+    ASSERT_TRUE(target);
+    EXPECT_EQ(read_back(expert, p.cuda, *target), std::vector<std::string>{});
+    EXPECT_NE(read_back(expert, edited(p.cuda, "- 8 * ROW(e)]", "- 8 * ROW(e) + 1]"), *target),
+              std::vector<std::string>{});
+}
+
+/// What a text defines in lines that begin so: to where their braces are closed.
+std::string taken(const std::string& text, const std::vector<std::string>& beginnings) {
+    std::string out;
+    std::istringstream in(text);
+    for (std::string l; std::getline(in, l);) {
+        if (std::none_of(beginnings.begin(), beginnings.end(), [&](const auto& b) { return l.rfind(b, 0) == 0; }))
+            continue;
+        std::ptrdiff_t open = 0;
+        do {
+            out += l + "\n";
+            open += std::count(l.begin(), l.end(), '{') - std::count(l.begin(), l.end(), '}');
+        } while (open > 0 && std::getline(in, l));
+    }
+    return out;
+}
+
+// What is printed, run on the host for every thread: the same elements as those of the table itself, clamped or not.
+TEST(DistanceTest, ReadsTheSameElements) {
+    const auto folder = std::filesystem::path(::testing::TempDir()) / ("cubridge_distance_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    const auto run = [&](const std::string& expert, const std::string& constants, const std::string& region) {
+        std::ofstream out(folder / "run.cpp");
+        out << "#include <algorithm>\n#include <vector>\nusing std::max;\nusing std::min;\ntypedef long long i64;\n"
+               "typedef unsigned u32;\n#define FN static\n#define MEMBER\n#define UNROLL\n#define __device__\n"
+               "#define __host__\n#define __forceinline__\nstruct { int x; } threadIdx;\n"
+            << constants
+            << taken(expert, {"#define EACH(", "#define ROW", "#define COLS", "#define TILE", "#define CID",
+                              "static __host__ __device__ __forceinline__ constexpr int cdiv",
+                              "static __device__ __forceinline__ int warp_row", "FN int lane_id", "FN int clamp(",
+                              "struct Rows", "struct Cols", "struct Slice", "FN Slice every",
+                              "template <class T, int N> struct Work"})
+            << R"(
+int main() {
+    long wrong = 0, seen = 0;
+    for (const int Sq : {1, 20, 84, 200})
+        for (const int Sk : {1, 60, 128, 300}) {
+            i64 end = 0;
+            std::vector<float> memory(6 * (Sq + Sk) + 64);
+            const Work<float, 3> T(memory.data(), end, 2, 3, Sq + Sk);
+            for (int k = 0; k < 6 * (Sq + Sk); ++k) memory[k] = k;
+            const int b = 1, h = 1;
+            for (int i0 = 0; i0 < Sq; i0 += R)
+                for (int n = 0; n * BN < Sk + BN; ++n)
+                    for (threadIdx.x = 0; threadIdx.x < 128; ++threadIdx.x) {
+                        const Rows i(i0);
+                        const Cols j(n * BN);
+                        float S[TILE(BN)], x[TILE(BN)];
+                        EACH(e, S) S[e] = 0;
+)" << region << R"(
+                        EACH(e, x) wrong += x[e] != T(b, h, j[CID(e)] + (Sq - i[ROW(e)]));
+                        ++seen;
+                    }
+        }
+    return wrong != 0 || seen == 0;
+}
+)";
+        out.close();
+        const char* compiler = std::getenv("CXX") != nullptr ? std::getenv("CXX") : "c++";
+        const std::string program = (folder / "run").string();
+        if (std::system(
+                (std::string(compiler) + " -std=c++17 -w '" + program + ".cpp' -o '" + program + "'").c_str()) != 0)
+            return -1;
+        return std::system(("'" + program + "'").c_str()) == 0 ? 0 : 1;
+    };
+    const std::pair<std::string, std::string> experts[] = {{test::expert_text(), "constexpr int R = 32, BN = 64;\n"},
+                                                           {test::hopper_text(), "constexpr int R = 64, BN = 128;\n"}};
+    for (const auto& [expert, constants] : experts) {
+        std::string region = printed(expert, "S + T[b, h, j + (Sq - i)]").region;
+        region = region.substr(region.find('{'));
+        EXPECT_EQ(run(expert, constants, region), 0) << region;
+        EXPECT_EQ(run(expert, constants, edited(region, "8 * (ROWS - 1)", "8 * (ROWS - 2)")), 1);
+        EXPECT_EQ(run(expert, constants, edited(region, "<= last", "<= last + 1")), 1);
+    }
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+}
+
+} // namespace
+} // namespace cubridge::ir::lower
