@@ -177,11 +177,12 @@ void print(const Adaptation& a, const Terminal& out, const Terminal& progress) {
     for (const std::string& c : a.chosen) out.line("  chosen: " + c);
     if (report.error) {
         progress.line(complaint(a, progress));
-    } else if (made) {
+    } else if (made && report.artifact->verification.level != runtime::Verified::Gpu) {
         const char* so_far =
             report.artifact->tuning ? "was only timed, and compared with other configurations" : "has not run";
-        out.line(fmt::format(
-            "  not done: the kernel {}; `cubridge check --gpu` runs it and compares, where there is a GPU", so_far));
+        out.line(fmt::format("  not done: the kernel {}; --verify runs it, and `cubridge check --gpu` many like it, "
+                             "where there is a GPU",
+                             so_far));
     }
 }
 

@@ -388,8 +388,10 @@ private:
     // ---- On a GPU ---------------------------------------------------------------------------------------------------
     /// Begins to compile them where kernels are to be run; null where not.
     References* references() {
-        if (options_.verifier != nullptr && references_ == nullptr)
+        if (options_.verifier != nullptr && references_ == nullptr) {
+            options_.verifier->expect();
             references_ = std::make_unique<References>(specification_, request_, options_.compiler);
+        }
         return references_.get();
     }
 
@@ -422,7 +424,10 @@ private:
         if (!result) return not_run(result.fault());
         if (!result->passed) return stage.failed(result->record()), false;
         artifact.verification.level = Verified::Gpu;
-        artifact.verification.record += "; " + result->record();
+        auto& record = artifact.verification.record;
+        for (const std::string unseen : {"; not run on a GPU", "compiled, not run"})
+            if (const auto at = record.find(unseen); at != record.npos) record.erase(at, unseen.size());
+        record += (record.empty() ? "" : "; ") + result->record();
         artifact.verification.error_ratio = result->ratio;
         stage.ok();
         return true;

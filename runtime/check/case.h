@@ -31,6 +31,7 @@ struct Case {
     Integers integers = Integers::Edges;
     bool operands_apart = false; ///< operands with padded strides, scalars in device memory
     bool held = true;            ///< bound scalars keep the value that the specification holds
+    int processors = 0;          ///< CTAs of a kernel that draws its work, so that each has several items; 0: the GPU's
     int tame = 0;                ///< grows while the text refuses what was drawn (an index out of range)
 
     std::int64_t length(std::int64_t request) const {

@@ -158,12 +158,12 @@ private:
         int tame = 0;
         for (const std::size_t k : here)
             if (out[k].text) tame = std::max(tame, out[k].c.tame);
-        for (std::size_t k = 0; k < out.size(); ++k) {
-            if (out[k].c.number != 0) continue;
+        parallel(out.size(), options_.threads, [&](std::size_t k) {
+            if (out[k].c.number != 0) return;
             out[k].c = plan_.cases[k];
             out[k].c.tame = tame;
             out[k].inputs = draw_inputs(*spec_, unit_of(out[k].c), out[k].c, options_.seed);
-        }
+        });
         return out;
     }
 

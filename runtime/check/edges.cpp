@@ -8,7 +8,7 @@ namespace cubridge::runtime {
 namespace {
 
 constexpr std::size_t kMostNumbers = 4;
-constexpr std::int64_t kMostItems = 512; // work items of the case that has more than run at a time
+constexpr std::int64_t kFew = 1 << 19; // elements of q, k and v that a case of two requests or KV heads may have
 
 void collect(ir::Expr e, std::set<ir::Expr>& seen, std::set<std::int64_t>& out) {
     if (e == nullptr || !seen.insert(e).second) return;
@@ -95,26 +95,35 @@ std::vector<Case> cases_around(const ir::Specification& specification, const ir:
         }
         return false;
     };
+    // A GPU does all of this in a millisecond; what takes time is laying it out here. So: one request and one KV head
+    // where they are large.
+    const auto elements = [&](const Case& c) {
+        return c.B * (c.Hq * c.Sq + 2 * c.Hk * c.Sk) * std::max(request.head_dim, request.head_dim_v);
+    };
     for (const auto& [rows, keys] : sizes_around(tiles, numbers)) {
-        Case c;
-        c.B = 1 + turn % 3;
-        if (!set_heads(specification, request.group, 1 + static_cast<int>(turn % 2), c)) return out;
-        if (turn % 2 == 1)
-            for (std::int64_t b = 0; b < c.B; ++b)
-                c.kv_len.push_back(b == 0 ? std::max<std::int64_t>(1, keys - 1) : b == 1 ? keys : (keys + 1) / 2);
-        if (turn % 6 == 5 && c.B == 3) c.kv_len[1] = 0;
-        for (const auto& [sq, sk] : {Sizes{rows, keys}, {keys, keys}, {rows, rows}, {std::min(rows, keys), keys}}) {
-            c.Sq = sq;
-            c.Sk = sk;
-            if (add(c)) break;
+        bool done = false;
+        for (int wide = 0; wide < 4 && !done; ++wide) {
+            Case c;
+            c.B = 1 + turn % 3;
+            const int heads_kv = wide == 0 ? 1 + static_cast<int>(turn % 2) : wide;
+            if (!set_heads(specification, request.group, heads_kv, c)) return out;
+            for (const auto& [sq, sk] : {Sizes{rows, keys}, {keys, keys}, {rows, rows}, {std::min(rows, keys), keys}}) {
+                c.Sq = sq;
+                c.Sk = sk;
+                if (wide == 0 && heads_kv > 1 && elements(c) > kFew)
+                    (void)set_heads(specification, request.group, 1, c);
+                while (c.B > 1 && elements(c) > kFew) --c.B;
+                c.kv_len.clear();
+                if (turn % 2 == 1)
+                    for (std::int64_t b = 0; b < c.B; ++b)
+                        c.kv_len.push_back(b == 0   ? std::max<std::int64_t>(1, sk - 1)
+                                           : b == 1 ? (turn % 4 == 1 ? 0 : sk)
+                                                    : (sk + 1) / 2);
+                c.processors = turn % 3 == 0 ? 0 : static_cast<int>(1 + turn % 4);
+                done = add(c);
+                if (done) break;
+            }
         }
-    }
-    Case c; // more work items than agents
-    c.Sq = c.Sk = tiles.rows + 1;
-    if (set_heads(specification, request.group, std::max(1, 8 / request.group), c)) {
-        const std::int64_t want = std::min(kMostItems, 2 * std::int64_t{tiles.agents} + 1);
-        c.B = (want + 2 * c.Hq - 1) / (2 * c.Hq);
-        add(c);
     }
     return out;
 }

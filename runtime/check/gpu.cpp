@@ -79,12 +79,12 @@ Outcome<void> Gpu::wait() const {
     }
 }
 
-Outcome<void> Gpu::once(const LoadedKernel& kernel, const ir::Request& request, Image& image, std::byte poison,
-                        std::vector<std::byte>& after) {
+Outcome<void> Gpu::once(const LoadedKernel& kernel, const ir::Request& request, Image& image, int processors,
+                        std::byte poison, std::vector<std::byte>& after) {
     const ScopedContext current(*context_);
     if (!current.state()) return current.state();
     const CUstream stream = stream_->handle();
-    const ir::launch::Sizes sizes = image.sizes(context_->device().multiprocessors);
+    const ir::launch::Sizes sizes = image.sizes(processors != 0 ? processors : context_->device().multiprocessors);
     if (std::string why = refused(kernel.plan, sizes); !why.empty()) return Fault{"launch", std::move(why)};
     const auto need = kernel.plan.workspace.evaluate(sizes);
     if (!need || *need < 0) return Fault{"launch", "the workspace of these sizes is beyond 64 bits"};
@@ -134,11 +134,11 @@ Outcome<Launched> Gpu::run(const LoadedKernel& kernel, const ir::Specification& 
     constexpr std::byte first{0x7B}, second{0xA6};
     Image image(specification, unit, c, inputs, kernel.plan, out_shape);
     std::vector<std::byte> one, two;
-    if (auto done = once(kernel, unit.request, image, first, one); !done) return done.fault();
+    if (auto done = once(kernel, unit.request, image, c.processors, first, one); !done) return done.fault();
     Launched out;
     out.wrong = image.disturbed(one);
     if (launches > 1) {
-        if (auto done = once(kernel, unit.request, image, second, two); !done) return done.fault();
+        if (auto done = once(kernel, unit.request, image, c.processors, second, two); !done) return done.fault();
         if (out.wrong.empty()) out.wrong = image.disturbed(two);
         if (out.wrong.empty()) out.wrong = image.unequal(one, first, two, second);
     }

@@ -37,8 +37,8 @@ public:
     const Device& device() const { return context_->device(); }
 
 private:
-    Outcome<void> once(const LoadedKernel& kernel, const ir::Request& request, Image& image, std::byte poison,
-                       std::vector<std::byte>& after);
+    Outcome<void> once(const LoadedKernel& kernel, const ir::Request& request, Image& image, int processors,
+                       std::byte poison, std::vector<std::byte>& after);
     Outcome<std::shared_ptr<Buffer>> room(std::shared_ptr<Buffer>& buffer, std::size_t bytes) const;
 
     Outcome<void> wait() const;

@@ -44,7 +44,7 @@ private:
     template <class F> static void each(const Placed& p, F f); ///< f(element number, byte offset)
 
     std::vector<std::byte> bytes_;
-    std::vector<bool> writable_; ///< bytes of output elements
+    std::vector<std::byte> kept_; ///< 0 for bytes of output elements, else all ones
     std::vector<std::pair<std::int64_t, std::string>> zones_;
     Placed q_, k_, v_, o_, lse_;
     struct Operand {

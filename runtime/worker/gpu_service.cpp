@@ -71,8 +71,7 @@ public:
             return out;
         }
         Tiles tiles;
-        if (q.tile_rows > 0 && q.tile_keys > 0)
-            tiles = {q.tile_rows, q.tile_keys, std::max(1, q.stages), context_->device().multiprocessors};
+        if (q.tile_rows > 0 && q.tile_keys > 0) tiles = {q.tile_rows, q.tile_keys, std::max(1, q.stages)};
         CheckOptions options;
         options.seed = q.seed;
         options.driver = driver_;

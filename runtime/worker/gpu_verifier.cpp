@@ -1,10 +1,12 @@
 // The library's side: a verifier that has a worker. SPDX-License-Identifier: Apache-2.0
 #include "ir/cuir/program.h"
 #include "runtime/registry/fork_mark.h"
+#include "runtime/registry/thread.h"
 #include "runtime/worker/find.h"
 #include "runtime/worker/process.h"
 #include <fmt/format.h>
 #include <random>
+#include <system_error>
 
 namespace cubridge::runtime {
 namespace worker {
@@ -56,7 +58,11 @@ public:
         : settings_(std::move(settings)), file_(find_executable(settings_.file)) {}
 
     ~GpuVerifier() override {
-        if (fork_.forked() && process_ != nullptr) process_.release()->disown(); // the parent's
+        if (fork_.forked()) { // the parent's
+            if (process_ != nullptr) process_.release()->disown();
+            if (starting_.joinable()) starting_.detach();
+        }
+        if (starting_.joinable()) starting_.join();
     }
     GpuVerifier(const GpuVerifier&) = delete;
     GpuVerifier& operator=(const GpuVerifier&) = delete;
@@ -80,6 +86,20 @@ public:
             if (fault.kind != "died") return fault;
             if (++deaths == kDeaths)
                 return rejected(question, fmt::format("{}, {} times while it ran this kernel", fault.message, deaths));
+        }
+    }
+
+    void expect() override {
+        if (fork_.forked()) return;
+        const std::lock_guard lock(expecting_);
+        if (expected_) return; // later processes are started by those who need them
+        expected_ = true;
+        try {
+            starting_ = start_thread("cubridge-start", [this] {
+                const std::lock_guard alone(mutex_);
+                (void)start();
+            });
+        } catch (const std::system_error&) { // verify() starts it
         }
     }
 
@@ -121,7 +141,10 @@ private:
     const VerifierSettings settings_;
     const std::string file_;
     const ForkMark fork_;
-    std::mutex mutex_;
+    std::mutex expecting_;
+    bool expected_ = false;
+    std::thread starting_;
+    std::mutex mutex_; ///< of all below
     std::unique_ptr<Process> process_;
     std::optional<Fault> broken_;
     Clock::time_point again_{};

@@ -54,7 +54,6 @@ TEST_F(Misuse, Open) {
     };
     unbuilt("remote", [](cubridge_config& g) { g.remote = "https://x"; });
     unbuilt("trusted_keys", [](cubridge_config& g) { g.trusted_keys = "/x"; });
-    unbuilt("worker", [](cubridge_config& g) { g.worker = "/x"; });
     unbuilt("llm", [&](cubridge_config& g) { g.llm = &llm; });
     EXPECT_EQ(other, nullptr);
 }

@@ -46,7 +46,7 @@ TEST_F(Programs, LiftAndLowerAreInverse) {
         const Ran lowered = run({"lower", home_.write("expert.py", lifted.out)});
         ASSERT_EQ(lowered.status, 0) << lowered.error;
         std::string expert = file("ir/experts/" + name + ".cu");
-        for (const std::string header : {"common.cuh", "wgmma.cuh"}) {
+        for (const std::string header : {"common.cuh", "hopper.cuh", "stream.cuh", "wgmma.cuh"}) {
             const std::string include = "#include \"" + header + "\"\n";
             if (const auto at = expert.find(include); at != expert.npos)
                 expert.replace(at, include.size(), file("ir/experts/" + header));

@@ -69,7 +69,8 @@ struct AdaptOptions {
 std::string rules_build();
 
 /// Looks in the store, waits for another maker of the same key or becomes it, makes, compiles and publishes. Any
-/// thread; throws nothing but std::bad_alloc. The kernel has not run: its record says "compiled, not run".
+/// thread; throws nothing but std::bad_alloc. Without a verifier the
+/// kernel has not run, and its record says so.
 Report adapt(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
              const AdaptOptions& options);
 

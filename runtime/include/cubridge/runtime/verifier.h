@@ -51,6 +51,8 @@ class Verifier {
 public:
     virtual ~Verifier() = default;
     virtual Outcome<VerifyResult> verify(const VerifyJob& job) = 0;
+    /// A job will come: begins what takes long, and returns at once.
+    virtual void expect() {}
     /// What holds its process back; starts it. For people.
     virtual Outcome<Confinement> confinement() = 0;
 };

@@ -35,7 +35,7 @@ TEST(Edges, EveryEdgeOfTilesAndNumbers) {
     ASSERT_NE(spec, nullptr);
     ir::Request request = request_for("sm_90a", 128);
     request.group = 2;
-    const Tiles tiles{128, 96, 3, 132};
+    const Tiles tiles{128, 96, 3};
     const auto cases = cases_around(*spec, request, tiles, 11);
     std::set<std::int64_t> rows, keys, requests;
     std::set<Contents> contents;
@@ -49,7 +49,8 @@ TEST(Edges, EveryEdgeOfTilesAndNumbers) {
         rows.insert(c.Sq), keys.insert(c.Sk), requests.insert(c.B);
         contents.insert(c.contents), lays.insert(c.q);
         small += c.small() ? 1 : 0;
-        many = many || c.B * c.Hq * ((c.Sq + 127) / 128) > 2 * 132;
+        many = many || (c.processors > 0 && c.B * c.Hq * ((c.Sq + 127) / 128) >= 3 * c.processors);
+        EXPECT_LE(c.B * (c.Hq * c.Sq + 2 * c.Hk * c.Sk), 8192) << c.text({request, true});
         own = own || !c.kv_len.empty();
         none = none || std::count(c.kv_len.begin(), c.kv_len.end(), 0) > 0;
     }
@@ -79,9 +80,26 @@ def attention(q, k, v):
 )");
     ASSERT_NE(spec, nullptr);
     const ir::Request request = request_for("sm_90a", 64);
-    const auto cases = cases_around(*spec, request, {128, 128, 2, 132}, 3);
+    const auto cases = cases_around(*spec, request, {128, 128, 2}, 3);
     EXPECT_GE(cases.size(), 10u);
     for (const Case& c : cases) EXPECT_EQ(c.Sq, c.Sk);
+}
+
+/// Pairs of heads: one KV head is none.
+TEST(Edges, HeadsThatTheTextAllows) {
+    const auto spec = parsed(R"(
+import torch
+def attention(q, k, v):
+    B, H2, Sq, D = q.shape
+    H, Sk = H2 // 2, k.shape[2]
+    s = torch.einsum("bhqd,bhkd->bhqk", q.float(), k.float()) * D ** -0.5
+    p = torch.softmax(s, dim=-1).view(B, H, 2, Sq, Sk)
+    return torch.einsum("bhqk,bhkd->bhqd", p[:, :, 0] - 0.5 * p[:, :, 1], v.float())
+)");
+    ASSERT_NE(spec, nullptr);
+    const auto cases = cases_around(*spec, request_for("sm_90a", 64), {128, 128, 2}, 0);
+    EXPECT_GE(cases.size(), 10u);
+    for (const Case& c : cases) EXPECT_EQ(c.Hq % 2, 0);
 }
 
 } // namespace

@@ -122,7 +122,7 @@ TEST_F(GpuMeasurer, WhatDoesNotFitIsSaid) {
     const auto report = tune(spec, request, options, *measurer, {64, 4096, 4096, 32});
     ASSERT_TRUE(report.error);
     EXPECT_EQ(report.error->kind, "memory");
-    EXPECT_NE(report.error->message.find("1024 are free"), std::string::npos) << report.error->message;
+    EXPECT_NE(report.error->message.find("4096 are free"), std::string::npos) << report.error->message;
     EXPECT_TRUE(store->list().empty());
 }
 

@@ -118,7 +118,7 @@ TEST_F(VerifierTest, WhatIsTheMachinesIsNoVerdict) {
     auto result = open_verifier(settings)->verify(job);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.fault().kind, "memory");
-    EXPECT_NE(result.fault().message.find("1024 MiB free, and verifying wants 8192"), std::string::npos)
+    EXPECT_NE(result.fault().message.find("4096 MiB free, and verifying wants 8192"), std::string::npos)
         << result.fault().message;
 
     settings.file = "/nonexistent/cubridge";
