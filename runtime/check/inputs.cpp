@@ -52,19 +52,20 @@ public:
         const std::int64_t needle =
             static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, rows)));
         const auto& numbers = Normals::of(a.dtype);
+        const bool loud = case_.contents == Contents::Loud && x.role == Input::Role::Query,
+                   one_hot = case_.contents == Contents::OneHot && x.role == Input::Role::Value,
+                   needles = case_.contents == Contents::Needles && x.role == Input::Role::Key;
         std::uint64_t four = 0;
-        for (std::size_t n = 0; n < a.values.size(); ++n) {
-            const std::int64_t row = static_cast<std::int64_t>(n) / width % rows,
-                               column = static_cast<std::int64_t>(n) % width;
-            four = n % 4 == 0 ? random_() : four >> Normals::kBits;
-            double v = numbers[four & ((1U << Normals::kBits) - 1)];
-            if (case_.contents == Contents::Loud && x.role == Input::Role::Query) v *= 6;
-            if (case_.contents == Contents::OneHot && x.role == Input::Role::Value) v = row % width == column ? 1 : 0;
+        double* to = a.values.data();
+        double* const end = to + a.values.size();
+        for (std::int64_t row = 0; to != end; row = row + 1 == rows ? 0 : row + 1) {
             // The needle, and the keys at both ends of every row, score far above the rest.
-            if (case_.contents == Contents::Needles && x.role == Input::Role::Key &&
-                (row == needle || row == 0 || row == rows - 1))
-                v *= 4; // no more digits than before
-            a.values[n] = case_.contents == Contents::Loud ? rounded(v, a.dtype) : v;
+            const double by = needles && (row == needle || row == 0 || row == rows - 1) ? 4 : 1; // no more digits
+            for (std::int64_t column = 0; column < width; ++column, ++to) {
+                four = column % 4 == 0 ? random_() : four >> Normals::kBits;
+                const double v = numbers[four & ((1U << Normals::kBits) - 1)];
+                *to = one_hot ? (row % width == column ? 1 : 0) : loud ? rounded(6 * v, a.dtype) : v * by;
+            }
         }
         return share(x, std::move(a));
     }
