@@ -42,10 +42,12 @@ void Tokens::skip_blanks(bool in_directive) {
 }
 
 Token Tokens::next() {
+    const auto before = at_;
     skip_blanks(false);
     Token token;
     token.line = line();
     token.first = first_;
+    token.glued = at_ == before;
     if (at_ >= text_.size()) return token;
     const char c = text_[at_];
     if (c == '\n') {
