@@ -47,14 +47,16 @@ public:
                        "what is declared must be defined here");
         for (const auto& kernel : declared_.kernels)
             if (kernels_.count(kernel.name) == 0)
-                refuse(t_.tokens.size(), "kernel", fmt::format("the kernel `{}` is declared but not defined", kernel.name));
+                refuse(t_.tokens.size(), "kernel",
+                       fmt::format("the kernel `{}` is declared but not defined", kernel.name));
         if (out_.abi_end == 0)
             refuse(0, "abi", "the definition of the argument block is missing", "it comes first, as it is printed");
         return std::move(out_);
     }
 
 private:
-    [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message, std::string hint = {}) const {
+    [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message,
+                             std::string hint = {}) const {
         gate::refuse(t_.line(at), rule, message, std::move(hint));
     }
 
@@ -151,7 +153,8 @@ private:
         const auto& wanted = abi_tokens();
         for (std::size_t k = 0; k < wanted.size(); ++k)
             if (t_.at(i + k).kind != wanted[k].kind || t_.at(i + k).text != wanted[k].text)
-                refuse(i + k, "abi", "the definition of the argument block is another one", "it comes as it is printed");
+                refuse(i + k, "abi", "the definition of the argument block is another one",
+                       "it comes as it is printed");
         out_.abi_end = i + wanted.size();
         for (const auto& name : abi_structs()) out_.types.insert(name);
         judged(i, out_.abi_end);
@@ -163,13 +166,15 @@ private:
         auto name = i + 1;
         if (any_of(t_.word(name), {"alignas", "__align__"})) name = t_.match[name + 1] + 1;
         if (abi_structs().count(t_.word(name)) != 0) {
-            if (out_.abi_end != 0 || members) refuse(name, "abi", fmt::format("`{}` is the argument block's", t_.word(name)), "take another name");
+            if (out_.abi_end != 0 || members)
+                refuse(name, "abi", fmt::format("`{}` is the argument block's", t_.word(name)), "take another name");
             out_.abi_begin = i;
             abi(i);
             return out_.abi_end;
         }
         if (t_.at(name).kind == Kind::Identifier) own_name(name);
-        if (t_.is(open, "=") || (t_.is(open, ";") && t_.at(name + 1).kind == Kind::Identifier)) return variable(i, open, end, members);
+        if (t_.is(open, "=") || (t_.is(open, ";") && t_.at(name + 1).kind == Kind::Identifier))
+            return variable(i, open, end, members);
         if (t_.is(open, ";")) return open + 1;
         const auto close = t_.match[open];
         if (t_.word(i) == "struct" || (t_.word(i) == "class" && t_.word(i - 1) != "enum")) items(open + 1, close, true);
@@ -181,8 +186,10 @@ private:
     /// A name that a declaration gives to something.
     void own_name(std::size_t i) const {
         const auto w = t_.word(i);
-        if (abi_structs().count(w) != 0) refuse(i, "abi", fmt::format("`{}` is the argument block's", w), "take another name");
-        if (word(w) != Word::Own) refuse(i, "name", fmt::format("`{}` has a meaning, and may not get another", w), "take another name");
+        if (abi_structs().count(w) != 0)
+            refuse(i, "abi", fmt::format("`{}` is the argument block's", w), "take another name");
+        if (word(w) != Word::Own)
+            refuse(i, "name", fmt::format("`{}` has a meaning, and may not get another", w), "take another name");
     }
 
     // ---- Variables ------------------------------------------------------------------------------------------------
@@ -198,7 +205,8 @@ private:
         const auto name = name_of(i, stop);
         if (members && !is_static && !constant && !of_device) { // of each object
             for (auto k = i; k < last; k = any_bracket(k) ? t_.match[k] + 1 : k + 1)
-                if (t_.at(k).kind == Kind::Identifier && (t_.is(k + 1, ",") || t_.is(k + 1, ";") || t_.is(k + 1, "[") || t_.is(k + 1, "=")))
+                if (t_.at(k).kind == Kind::Identifier &&
+                    (t_.is(k + 1, ",") || t_.is(k + 1, ";") || t_.is(k + 1, "[") || t_.is(k + 1, "=")))
                     out_.callables.emplace(t_.word(k)); // as its constructor initialises it
             return last + 1;
         }
@@ -209,7 +217,8 @@ private:
         }
         if (!constant || of_device || array)
             refuse(i, "global", fmt::format("`{}` is memory that outlives a launch", t_.word(name)),
-                   fixed ? "a constant is a constexpr number" : "only constexpr numbers may stand outside of functions");
+                   fixed ? "a constant is a constexpr number"
+                         : "only constexpr numbers may stand outside of functions");
         own_name(name);
         for (auto k = name; k < last; k = any_bracket(k) ? t_.match[k] + 1 : k + 1)
             if (t_.at(k).kind == Kind::Identifier && (t_.is(k + 1, "=") || t_.is(k + 1, "{"))) {
@@ -231,8 +240,8 @@ private:
 
     /// static __device__ const T cb_table0[] = {...}
     bool is_table(std::size_t i, std::size_t stop) const {
-        return declared_.tables && t_.word(i) == "static" && t_.word(i + 1) == "__device__" && t_.word(i + 2) == "const" &&
-               t_.word(name_of(i, stop)).substr(0, 8) == "cb_table";
+        return declared_.tables && t_.word(i) == "static" && t_.word(i + 1) == "__device__" &&
+               t_.word(i + 2) == "const" && t_.word(name_of(i, stop)).substr(0, 8) == "cb_table";
     }
 
     std::optional<int> number(std::size_t i) const {
@@ -255,7 +264,8 @@ private:
         return i;
     }
 
-    std::size_t function(std::size_t begin, std::size_t i, std::size_t parameters, std::size_t end, bool members, bool is_template) {
+    std::size_t function(std::size_t begin, std::size_t i, std::size_t parameters, std::size_t end, bool members,
+                         bool is_template) {
         const auto name = t_.is(parameters - 1, ">") ? t_.template_name(parameters - 1) : parameters - 1;
         bool is_kernel = false, is_extern = false, on_host = false, on_device = false, is_operator = false;
         for (auto k = i; k < parameters; ++k) {
@@ -266,8 +276,7 @@ private:
         }
         if (!is_operator && t_.at(name).kind != Kind::Identifier)
             refuse(parameters, "declaration", "this is neither a function nor a constant", "no pointers to functions");
-        if (!is_operator && t_.is(name - 1, ":"))
-            refuse(name, "declaration", "a member is defined in its class");
+        if (!is_operator && t_.is(name - 1, ":")) refuse(name, "declaration", "a member is defined in its class");
         if (on_host && !on_device)
             refuse(i, "host", fmt::format("`{}` is a function of the host", t_.word(name)), "functions are __device__");
         if (is_kernel) {
@@ -304,9 +313,12 @@ private:
     std::size_t kernel(std::size_t i, std::size_t parameters, std::size_t end) {
         const auto name = parameters - 1;
         const std::string text(t_.word(name));
-        const auto it = std::find_if(declared_.kernels.begin(), declared_.kernels.end(), [&](const auto& k) { return k.name == text; });
-        if (it == declared_.kernels.end()) refuse(name, "kernel", fmt::format("the kernel `{}` is not declared", text), "declared are: " + list());
-        if (!kernels_.insert(text).second) refuse(name, "kernel", fmt::format("the kernel `{}` is defined twice", text));
+        const auto it = std::find_if(declared_.kernels.begin(), declared_.kernels.end(),
+                                     [&](const auto& k) { return k.name == text; });
+        if (it == declared_.kernels.end())
+            refuse(name, "kernel", fmt::format("the kernel `{}` is not declared", text), "declared are: " + list());
+        if (!kernels_.insert(text).second)
+            refuse(name, "kernel", fmt::format("the kernel `{}` is defined twice", text));
         int bounds = 0, nothing = 0, global = 0;
         bool c = false;
         for (auto k = i; k < name; ++k) {
@@ -324,17 +336,21 @@ private:
                 refuse(k, "kernel", fmt::format("`{}` may not stand before a kernel's name", t_.at(k).text), form());
             }
         }
-        if (!c || global != 1 || nothing != 1) refuse(name, "kernel", fmt::format("the kernel `{}` is not in its form", text), form());
+        if (!c || global != 1 || nothing != 1)
+            refuse(name, "kernel", fmt::format("the kernel `{}` is not in its form", text), form());
         if (bounds < it->threads || bounds > 1024)
             refuse(name, "launch_bounds",
                    bounds == 0 ? fmt::format("the kernel `{}` has no launch bounds", text)
-                               : fmt::format("the kernel `{}` is bound to {} threads and launched with {}", text, bounds, it->threads),
+                               : fmt::format("the kernel `{}` is bound to {} threads and launched with {}", text,
+                                             bounds, it->threads),
                    "__launch_bounds__ of a number or a constant, no less than the threads of a launch");
         const auto p = parameters + 1, close = t_.match[parameters];
-        if (close != p + 4 || t_.word(p) != "const" || t_.word(p + 1) != "__grid_constant__" || t_.word(p + 2) != "cb_args" ||
-            t_.at(p + 3).kind != Kind::Identifier)
-            refuse(parameters, "abi", fmt::format("the kernel `{}` takes other parameters than the argument block", text), form());
-        if (close >= end || !t_.is(close + 1, "{")) refuse(name, "kernel", fmt::format("the kernel `{}` has no body", text));
+        if (close != p + 4 || t_.word(p) != "const" || t_.word(p + 1) != "__grid_constant__" ||
+            t_.word(p + 2) != "cb_args" || t_.at(p + 3).kind != Kind::Identifier)
+            refuse(parameters, "abi",
+                   fmt::format("the kernel `{}` takes other parameters than the argument block", text), form());
+        if (close >= end || !t_.is(close + 1, "{"))
+            refuse(name, "kernel", fmt::format("the kernel `{}` has no body", text));
         judged(i, close);
         return t_.match[close + 1] + 1;
     }
@@ -373,7 +389,8 @@ Text::Text(std::vector<Token> all) : tokens(std::move(all)), match(tokens.size()
         const auto& token = tokens[i];
         if (token.kind == Kind::Hash) refuse(token.line, "directive", "a # in the middle of a line");
         if (token.kind != Kind::Mark) continue;
-        const auto pair = i > 0 && token.glued && tokens[i - 1].kind == Kind::Mark ? tokens[i - 1].text + token.text : "";
+        const auto pair =
+            i > 0 && token.glued && tokens[i - 1].kind == Kind::Mark ? tokens[i - 1].text + token.text : "";
         if (pair == "<%" || pair == "%>" || pair == "<:" || pair == ":>")
             refuse(token.line, "bracket", fmt::format("{} stands for a bracket", pair), "write the bracket");
         if (token.is("(") || token.is("[") || token.is("{")) open.push_back(i);
@@ -385,7 +402,8 @@ Text::Text(std::vector<Token> all) : tokens(std::move(all)), match(tokens.size()
         match[open.back()] = i;
         open.pop_back();
     }
-    if (!open.empty()) refuse(tokens[open.back()].line, "bracket", fmt::format("a {} does not end", tokens[open.back()].text));
+    if (!open.empty())
+        refuse(tokens[open.back()].line, "bracket", fmt::format("a {} does not end", tokens[open.back()].text));
 }
 
 std::size_t Text::template_name(std::size_t i) const {
@@ -397,7 +415,8 @@ std::size_t Text::template_name(std::size_t i) const {
             ++depth;
         else if (is(k, "<") && --depth == 0)
             return at(k - 1).kind == Token::Kind::Identifier ? k - 1 : i;
-        else if (is(k, ";") || is(k, "(") || is(k, "[") || is(k, "{") || is(k, "|") || is(k, "?") || (is(k, "&") && is(k - 1, "&")))
+        else if (is(k, ";") || is(k, "(") || is(k, "[") || is(k, "{") || is(k, "|") || is(k, "?") ||
+                 (is(k, "&") && is(k - 1, "&")))
             return i;
     }
     return i;
@@ -408,7 +427,8 @@ const Names& abi_structs() {
         Names out;
         const auto& tokens = abi_tokens();
         for (std::size_t i = 0; i + 1 < tokens.size(); ++i)
-            if (tokens[i].text.rfind("cb_", 0) == 0 && (tokens[i - 1].text == "struct" || tokens[i - 1].is(")"))) out.insert(tokens[i].text);
+            if (tokens[i].text.rfind("cb_", 0) == 0 && (tokens[i - 1].text == "struct" || tokens[i - 1].is(")")))
+                out.insert(tokens[i].text);
         return out;
     }();
     return all;

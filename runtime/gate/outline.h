@@ -19,21 +19,25 @@ struct Text {
     explicit Text(std::vector<Token> all);
 
     const Token& at(std::size_t i) const { return i < tokens.size() ? tokens[i] : end_; }
-    std::string_view word(std::size_t i) const { return at(i).kind == Token::Kind::Identifier ? at(i).text : std::string_view(); }
+    std::string_view word(std::size_t i) const {
+        return at(i).kind == Token::Kind::Identifier ? at(i).text : std::string_view();
+    }
     bool is(std::size_t i, std::string_view mark) const { return at(i).is(mark); }
     /// The name before the < that belongs to the > at i, where that may close a template's arguments; else i.
     std::size_t template_name(std::size_t i) const;
-    std::size_t line(std::size_t i) const { return i < tokens.size() ? tokens[i].line : tokens.empty() ? 1 : tokens.back().line; }
+    std::size_t line(std::size_t i) const {
+        return i < tokens.size() ? tokens[i].line : tokens.empty() ? 1 : tokens.back().line;
+    }
 
 private:
     Token end_;
 };
 
 struct Outline {
-    Names types;     ///< structs, enums, aliases, parameters of templates
-    Names callables; ///< functions, members
-    Names constants; ///< of the namespace
-    std::vector<bool> judged; ///< by place: specifiers of declarations whose form is right
+    Names types;                            ///< structs, enums, aliases, parameters of templates
+    Names callables;                        ///< functions, members
+    Names constants;                        ///< of the namespace
+    std::vector<bool> judged;               ///< by place: specifiers of declarations whose form is right
     std::size_t abi_begin = 0, abi_end = 0; ///< the definition of the argument block
 };
 

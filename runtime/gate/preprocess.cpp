@@ -143,7 +143,8 @@ private:
     }
 
     void undefine() {
-        if (macros_.erase(token_.text) == 0) refuse("macro", fmt::format("#undef of {}, which is no macro here", token_.text));
+        if (macros_.erase(token_.text) == 0)
+            refuse("macro", fmt::format("#undef of {}, which is no macro here", token_.text));
     }
 
     void pragma() { check_pragma(token_, token_.text); }
@@ -195,7 +196,8 @@ private:
                                              std::vector<Item>& input) {
         const auto next = [&] {
             if (input.empty())
-                gate::refuse(line, "macro", fmt::format("the macro {} is not called with its brackets here", macro.first),
+                gate::refuse(line, "macro",
+                             fmt::format("the macro {} is not called with its brackets here", macro.first),
                              "a directive may not stand inside them");
             Item item = std::move(input.back());
             input.pop_back();
@@ -215,7 +217,8 @@ private:
         }
         const auto wanted = macro.second.parameters.size();
         if (out.size() != wanted && !(wanted == 0 && out.size() == 1 && out[0].empty()))
-            gate::refuse(line, "macro", fmt::format("the macro {} takes {} arguments, not {}", macro.first, wanted, out.size()));
+            gate::refuse(line, "macro",
+                         fmt::format("the macro {} takes {} arguments, not {}", macro.first, wanted, out.size()));
         if (++nested_ > kDeepest) gate::refuse(line, "macro", "calls of macros are nested too deep");
         for (auto& argument : out) {
             std::reverse(argument.begin(), argument.end());
@@ -256,7 +259,8 @@ private:
                 out.push_back(std::move(out_[i]));
                 continue;
             }
-            if (i + 3 >= out_.size() || !out_[i + 1].is("(") || out_[i + 2].kind != Kind::String || !out_[i + 3].is(")"))
+            if (i + 3 >= out_.size() || !out_[i + 1].is("(") || out_[i + 2].kind != Kind::String ||
+                !out_[i + 3].is(")"))
                 gate::refuse(out_[i].line, "directive", "_Pragma needs its literal");
             check_pragma(out_[i], out_[i + 2].text);
             i += 3;

@@ -14,8 +14,12 @@ constexpr std::string_view known_registers[] = {"laneid",      "lanemask_eq", "l
                                                 "lanemask_ge", "lanemask_gt", "tid.x",       "ntid.x",
                                                 "ctaid.x",     "nctaid.x"};
 
-bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool letter(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
+bool digit(char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
 
 class Reader {
 public:
@@ -26,7 +30,8 @@ public:
             if (text_[i] != '\n' && text_[i] != '\t' && (text_[i] < ' ' || text_[i] > '~'))
                 refuse(i, "asm", "a character that PTX has not");
         for (const std::string_view mark : {"//", "/*"})
-            if (const auto i = text_.find(mark); i != std::string::npos) refuse(i, "asm", "a comment inside of an asm is not allowed");
+            if (const auto i = text_.find(mark); i != std::string::npos)
+                refuse(i, "asm", "a comment inside of an asm is not allowed");
         int depth = 0;
         for (blanks(); at_ < text_.size(); blanks()) {
             if (take('{')) {
@@ -41,7 +46,8 @@ public:
     }
 
 private:
-    [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message, std::string hint = {}) const {
+    [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message,
+                             std::string hint = {}) const {
         std::size_t line = 1;
         for (const auto& [begin, l] : asm_.lines)
             if (begin <= at) line = l;
@@ -61,7 +67,8 @@ private:
     /// Letters, digits and _, and what else is said.
     std::string word(std::string_view more = {}) {
         const auto begin = at_;
-        while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]) || more.find(text_[at_]) != more.npos)) ++at_;
+        while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]) || more.find(text_[at_]) != more.npos))
+            ++at_;
         return text_.substr(begin, at_ - begin);
     }
 
@@ -76,7 +83,8 @@ private:
                 (void)reg();
             } else {
                 const auto name = word();
-                if (registers_.count(name) == 0) refuse(begin, "asm", fmt::format("the predicate `{}` is not declared in its asm", name));
+                if (registers_.count(name) == 0)
+                    refuse(begin, "asm", fmt::format("the predicate `{}` is not declared in its asm", name));
             }
             blanks();
         }
@@ -84,7 +92,8 @@ private:
         if (!letter(next())) refuse(from, "asm", fmt::format("`{}` begins no instruction", text_.substr(from, 8)));
         const auto opcode = word(".:");
         blanks();
-        if (next() == ':' || opcode.back() == ':') refuse(from, "asm", fmt::format("the label `{}` is not allowed", opcode), "loop in C++");
+        if (next() == ':' || opcode.back() == ':')
+            refuse(from, "asm", fmt::format("the label `{}` is not allowed", opcode), "loop in C++");
         if (const auto instead = instead_of(opcode, asm_.atomics); !instead.empty())
             refuse(from, "instruction", fmt::format("`{}` is not one that a kernel may use", opcode), instead);
         opcode_ = opcode;
@@ -102,7 +111,8 @@ private:
         blanks();
         const bool typed = take('.');
         const auto type = word();
-        if (what != "reg" || !typed) refuse(begin, "asm", fmt::format("the directive `.{}` is not allowed", what), "only .reg is");
+        if (what != "reg" || !typed)
+            refuse(begin, "asm", fmt::format("the directive `.{}` is not allowed", what), "only .reg is");
         do {
             blanks();
             const auto name = word();
@@ -122,7 +132,8 @@ private:
             const auto begin = at_;
             const auto name = word();
             if (name != "_" && registers_.count(name) == 0)
-                refuse(begin, "asm", fmt::format("`{}` is not declared in its asm", name), "names of the program are operands");
+                refuse(begin, "asm", fmt::format("`{}` is not declared in its asm", name),
+                       "names of the program are operands");
         } else if (digit(c)) {
             (void)word(".");
         } else if (std::string_view(",{}|-!").find(c) != std::string_view::npos) {
@@ -150,7 +161,8 @@ private:
         if (std::find(std::begin(known_registers), std::end(known_registers), name) == std::end(known_registers)) {
             std::string list;
             for (const auto known : known_registers) list += fmt::format("{}%{}", list.empty() ? "" : ", ", known);
-            refuse(begin, "register", fmt::format("`%{}` is not one that a kernel may read", name), "these are: " + list);
+            refuse(begin, "register", fmt::format("`%{}` is not one that a kernel may read", name),
+                   "these are: " + list);
         }
         blanks();
         return ' ';
@@ -165,7 +177,8 @@ private:
             if (reg() == ' ') refuse(begin, "address", "a special register is no address");
         } else if (letter(next())) {
             const auto name = word();
-            if (registers_.count(name) == 0) refuse(begin, "address", fmt::format("`{}` is no address that came in as an operand", name));
+            if (registers_.count(name) == 0)
+                refuse(begin, "address", fmt::format("`{}` is no address that came in as an operand", name));
             if (opcode_.find("global") != opcode_.npos || registers_[name] != "b32")
                 refuse(begin, "address", "an address of global memory is an operand, not computed in the asm",
                        "compute it in C++ from the tensors");
@@ -182,7 +195,8 @@ private:
         if (opcode_.find("tensor") != opcode_.npos && take(',')) {
             if (!take('{')) refuse(begin, "address", "the coordinates of a box stand in {}");
             while (!take('}')) {
-                if (next() == '[' || at_ >= text_.size()) refuse(begin, "address", "the coordinates of a box don't end");
+                if (next() == '[' || at_ >= text_.size())
+                    refuse(begin, "address", "the coordinates of a box don't end");
                 operand();
             }
         }

@@ -10,10 +10,10 @@
 namespace cubridge::runtime::gate {
 
 struct Asm {
-    std::string text;                                     ///< its literals joined, escapes resolved
+    std::string text;                                       ///< its literals joined, escapes resolved
     std::vector<std::pair<std::size_t, std::size_t>> lines; ///< where in it a literal begins, and its line
-    std::vector<char> operands;                           ///< the letter of each one's constraint, in their order
-    bool atomics = false;                                 ///< Declared::ticket
+    std::vector<char> operands;                             ///< the letter of each one's constraint, in their order
+    bool atomics = false;                                   ///< Declared::ticket
 };
 
 /// Throws a Fault ("gate") at the first instruction, register, address or anything else that is not known to be

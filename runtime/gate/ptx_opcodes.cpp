@@ -14,7 +14,8 @@ constexpr std::string_view patterns[] = {
     "selp.ANY",
     "prmt.b32.?f4e|b4e|rc8|ecl|ecr|rc16",
     "setp.eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan.?and|or|xor.?ftz.ANY",
-    "cvt.?rn|rz|rm|rp|rna|rni|rzi|rmi|rpi.?relu.?ftz.?sat|satfinite.ANY|f16x2|bf16x2|tf32|e4m3x2|e5m2x2.ANY|f16x2|e4m3x2|e5m2x2",
+    "cvt.?rn|rz|rm|rp|rna|rni|rzi|rmi|rpi.?relu.?ftz.?sat|satfinite.ANY|f16x2|bf16x2|tf32|e4m3x2|e5m2x2.ANY|f16x2|"
+    "e4m3x2|e5m2x2",
     // integers and bits
     "add|sub.?sat.INT",
     "mul|mad.lo|hi|wide.?sat.INT",
@@ -39,9 +40,11 @@ constexpr std::string_view patterns[] = {
     "ex2|tanh.approx.?ftz.f32|f16|f16x2|bf16|bf16x2",
     "copysign.f32|f64",
     // products
-    "mma.sync.aligned.m16n8k8|m16n8k16|m16n8k32.row.col.f32|f16|s32.f16|bf16|tf32|e4m3|e5m2|s8|u8.f16|bf16|tf32|e4m3|e5m2|s8|u8."
+    "mma.sync.aligned.m16n8k8|m16n8k16|m16n8k32.row.col.f32|f16|s32.f16|bf16|tf32|e4m3|e5m2|s8|u8.f16|bf16|tf32|e4m3|"
+    "e5m2|s8|u8."
     "f32|f16|s32",
-    "wgmma.mma_async.sync.aligned.m64n*k8|m64n*k16|m64n*k32.f32|f16|s32.f16|bf16|tf32|e4m3|e5m2|s8|u8.f16|bf16|tf32|e4m3|e5m2|s8|"
+    "wgmma.mma_async.sync.aligned.m64n*k8|m64n*k16|m64n*k32.f32|f16|s32.f16|bf16|tf32|e4m3|e5m2|s8|u8.f16|bf16|tf32|"
+    "e4m3|e5m2|s8|"
     "u8",
     "wgmma.fence|commit_group|wait_group.sync.aligned",
     "ldmatrix.sync.aligned.m8n8.x1|x2|x4.?trans.shared|shared::cta.b16",
@@ -58,6 +61,7 @@ constexpr std::string_view patterns[] = {
     "cp.async.bulk.commit_group",
     "cp.async.bulk.wait_group.?read",
     "fence.proxy.async.?shared::cta|global",
+    "fence.mbarrier_init.release.cluster",
     // agreement within a block
     "bar.sync|arrive",
     "barrier.?cta.sync|arrive.?aligned",
@@ -84,14 +88,17 @@ constexpr std::string_view atomic_patterns[] = {
     "fence.acq_rel.cta|gpu",
 };
 
-std::string_view head(std::string_view text, char mark) { return text.substr(0, text.find(mark)); }
+std::string_view head(std::string_view text, char mark) {
+    return text.substr(0, text.find(mark));
+}
 std::string_view tail(std::string_view text, char mark) {
     const auto at = text.find(mark);
     return at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
 }
 
 bool is_type(std::string_view part, std::string_view kinds, std::string_view widths) {
-    return part.size() > 1 && kinds.find(part[0]) != kinds.npos && (" " + std::string(widths) + " ").find(" " + std::string(part.substr(1)) + " ") != std::string::npos;
+    return part.size() > 1 && kinds.find(part[0]) != kinds.npos &&
+           (" " + std::string(widths) + " ").find(" " + std::string(part.substr(1)) + " ") != std::string::npos;
 }
 
 /// Whether `part` is one of the alternatives.
@@ -125,7 +132,9 @@ bool matches(std::string_view opcode, std::string_view pattern) {
     if (pattern.empty()) return opcode.empty();
     const auto want = head(pattern, '.'), rest = tail(pattern, '.');
     const bool optional = want[0] == '?';
-    if (!opcode.empty() && fits(head(opcode, '.'), optional ? want.substr(1) : want) && matches(tail(opcode, '.'), rest)) return true;
+    if (!opcode.empty() && fits(head(opcode, '.'), optional ? want.substr(1) : want) &&
+        matches(tail(opcode, '.'), rest))
+        return true;
     return optional && matches(opcode, rest);
 }
 
@@ -139,7 +148,8 @@ std::string instead_of(std::string_view opcode, bool atomics) {
         if (fits(head(opcode, '.'), head(pattern, '.'))) family += (family.empty() ? "" : ", ") + std::string(pattern);
         for (auto names = head(pattern, '.'); !names.empty(); names = tail(names, '|')) {
             const auto name = " " + std::string(head(names, '|')) + " ";
-            if ((" " + all + " ").find(name) == std::string::npos) all += (all.empty() ? "" : " ") + name.substr(1, name.size() - 2);
+            if ((" " + all + " ").find(name) == std::string::npos)
+                all += (all.empty() ? "" : " ") + name.substr(1, name.size() - 2);
         }
         return false;
     };

@@ -27,8 +27,14 @@ class Uses {
 public:
     Uses(const Text& text, const Outline& outline, const Declared& declared)
         : t_(text), o_(outline), declared_(declared), consumed_(text.tokens.size()) {
-        for (std::size_t i = 0; i < t_.tokens.size(); ++i)
-            if (t_.at(i).kind == Kind::Identifier && word(t_.word(i)) == Word::Own && is_introduced(i)) introduced_.emplace(t_.word(i));
+        std::vector<std::size_t> open;
+        for (std::size_t i = 0; i < t_.tokens.size(); ++i) {
+            if (t_.is(i, "(") || t_.is(i, "[") || t_.is(i, "{")) open.push_back(i);
+            if (t_.is(i, ")") || t_.is(i, "]") || t_.is(i, "}")) open.pop_back();
+            if (t_.at(i).kind != Kind::Identifier || word(t_.word(i)) != Word::Own || !is_introduced(i)) continue;
+            introduced_.emplace(t_.word(i));
+            if (open.empty() || t_.is(open.back(), "{") || t_.word(open.back() - 1) == "for") introduce_more(i);
+        }
     }
 
     void run() {
@@ -44,7 +50,8 @@ public:
     }
 
 private:
-    [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message, std::string hint = {}) const {
+    [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message,
+                             std::string hint = {}) const {
         gate::refuse(t_.line(at), rule, message, std::move(hint));
     }
 
@@ -59,7 +66,9 @@ private:
     /// Whether a type stands before it, so that it is declared here.
     bool is_introduced(std::size_t i) const {
         auto k = i;
-        while (k > 0 && (t_.is(k - 1, "*") || t_.is(k - 1, "&") || t_.is(k - 1, ".") || any_of(t_.word(k - 1), {"const", "__restrict__"}))) --k;
+        while (k > 0 && (t_.is(k - 1, "*") || t_.is(k - 1, "&") || t_.is(k - 1, ".") ||
+                         any_of(t_.word(k - 1), {"const", "__restrict__"})))
+            --k;
         if (k == 0) return false;
         --k;
         if (is_type(k) || t_.word(k) == "auto") return true;
@@ -68,6 +77,19 @@ private:
             return of != k && is_type(of);
         }
         return t_.is(k, ")") && t_.match[k] > 0 && t_.word(t_.match[k] - 1) == "decltype";
+    }
+
+    /// What the declaration of the name at i declares beside it.
+    void introduce_more(std::size_t i) {
+        for (auto k = i + 1; k < t_.tokens.size() && !t_.is(k, ";") && !t_.is(k, ")") && !t_.is(k, "}"); ++k) {
+            const bool another =
+                is_type(k) && (t_.at(k + 1).kind == Kind::Identifier || t_.is(k + 1, "*") || t_.is(k + 1, "&"));
+            if (another) return;
+            if (t_.is(k, "(") || t_.is(k, "[") || t_.is(k, "{")) k = t_.match[k];
+            if (!t_.is(k, ",")) continue;
+            while (t_.is(k + 1, "*") || t_.is(k + 1, "&")) ++k;
+            if (t_.at(k + 1).kind == Kind::Identifier) introduced_.emplace(t_.word(k + 1));
+        }
     }
 
     // ---- Names ----------------------------------------------------------------------------------------------------
@@ -79,12 +101,14 @@ private:
         case Word::Attribute: return attribute(i, w);
         case Word::Builtin: return builtin(i, w);
         case Word::Atomic:
-            if (!declared_.ticket) refuse(i, "atomic", fmt::format("`{}` in a kernel whose plan has no ticket", w), "declare the ticket");
+            if (!declared_.ticket)
+                refuse(i, "atomic", fmt::format("`{}` in a kernel whose plan has no ticket", w), "declare the ticket");
             return;
         case Word::Function:
-            if (w[0] == '_' && !t_.is(i + 1, "(")) refuse(i, "intrinsic", fmt::format("`{}` is called or not named at all", w));
-            if (t_.is(i + 1, "(") && t_.is(i + 2, ")") == false && t_.at(i + 2).kind == Kind::String && t_.at(i + 2).text.empty() &&
-                w.substr(0, 13) == "__builtin_nan")
+            if (w[0] == '_' && !t_.is(i + 1, "("))
+                refuse(i, "intrinsic", fmt::format("`{}` is called or not named at all", w));
+            if (t_.is(i + 1, "(") && t_.is(i + 2, ")") == false && t_.at(i + 2).kind == Kind::String &&
+                t_.at(i + 2).text.empty() && w.substr(0, 13) == "__builtin_nan")
                 consumed_[i + 2] = true;
             return;
         case Word::Own: return own(i, w);
@@ -94,7 +118,8 @@ private:
 
     void keyword(std::size_t i, std::string_view w) {
         if (w == "asm") return assembly(i);
-        if (w == "volatile" && !(i > 0 && t_.word(i - 1) == "asm")) refuse(i, "keyword", "`volatile` belongs to an asm");
+        if (w == "volatile" && !(i > 0 && t_.word(i - 1) == "asm"))
+            refuse(i, "keyword", "`volatile` belongs to an asm");
         if (w == "static_assert" && t_.is(i + 1, "("))
             for (auto k = i + 2; k < t_.match[i + 1]; ++k) consumed_[k] = t_.is(k - 1, ",");
         if (o_.judged[i]) return;
@@ -111,8 +136,8 @@ private:
         ++k;
         if (any_of(t_.word(k), {"__align__", "alignas"}) && t_.is(k + 1, "(")) k = t_.match[k + 1] + 1;
         if (t_.word(k) == "unsigned") ++k;
-        if (!shared || t_.word(k) != "char" || t_.at(k + 1).kind != Kind::Identifier || !t_.is(k + 2, "[") || !t_.is(k + 3, "]") ||
-            !t_.is(k + 4, ";"))
+        if (!shared || t_.word(k) != "char" || t_.at(k + 1).kind != Kind::Identifier || !t_.is(k + 2, "[") ||
+            !t_.is(k + 3, "]") || !t_.is(k + 4, ";"))
             refuse(i, "global", "an extern variable other than a launch's shared memory",
                    "extern __shared__ __align__(1024) char NAME[]; is");
         consumed_[i + 1] = true;
@@ -120,9 +145,12 @@ private:
 
     void attribute(std::size_t i, std::string_view w) {
         if (o_.judged[i] || consumed_[i] || any_of(w, {"__align__", "__restrict__"})) return;
-        if (w != "__shared__") refuse(i, "attribute", fmt::format("`{}` may not stand here", w), "it stands at the functions of the text");
-        if (std::none_of(declared_.kernels.begin(), declared_.kernels.end(), [](const auto& k) { return k.static_shared > 0; }))
-            refuse(i, "global", "shared memory of a fixed size is not declared", "take it from the launch's: extern __shared__ char NAME[]");
+        if (w != "__shared__")
+            refuse(i, "attribute", fmt::format("`{}` may not stand here", w), "it stands at the functions of the text");
+        if (std::none_of(declared_.kernels.begin(), declared_.kernels.end(),
+                         [](const auto& k) { return k.static_shared > 0; }))
+            refuse(i, "global", "shared memory of a fixed size is not declared",
+                   "take it from the launch's: extern __shared__ char NAME[]");
     }
 
     void builtin(std::size_t i, std::string_view w) {
@@ -142,7 +170,7 @@ private:
                 refuse(i, "abi", fmt::format("`{}` is the argument block's, and no other name", w));
         }
         if (o_.constants.count(w) != 0) writable(i, w);
-        if (!t_.is(i + 1, "(") || is_callable(w)) return;
+        if (!t_.is(i + 1, "(") || o_.judged[i] || is_callable(w)) return;
         if (i > 1 && t_.is(i - 1, ":") && t_.is(i - 2, ":")) return; // of a type of the text: mark() has seen to it
         refuse(i, "call", fmt::format("`{}` is no function of this text, nor one that a kernel may call", w),
                "docs/gates.md has the list");
@@ -151,7 +179,9 @@ private:
     /// A constant lies in memory that could be written.
     void writable(std::size_t i, std::string_view w) const {
         if (i == 0) return;
-        const bool unary = i < 2 || t_.at(i - 2).kind == Kind::Mark ? !(i > 1 && (t_.is(i - 2, ")") || t_.is(i - 2, "]"))) : t_.word(i - 2) == "return";
+        const bool unary = i < 2 || t_.at(i - 2).kind == Kind::Mark
+                               ? !(i > 1 && (t_.is(i - 2, ")") || t_.is(i - 2, "]")))
+                               : t_.word(i - 2) == "return";
         if (t_.is(i - 1, "&") && unary) refuse(i, "constant", fmt::format("the address of the constant `{}`", w));
         if (t_.is(i - 1, ")") && (t_.is(i - 2, "&") || t_.is(i - 2, "*")))
             refuse(i, "constant", fmt::format("the constant `{}` by another type", w));
@@ -166,15 +196,18 @@ private:
         if (!t_.is(i, ":") || !t_.is(i + 1, ":") || !t_.at(i + 1).glued || consumed_[i]) return;
         consumed_[i + 1] = true;
         if (i == 0 || !(t_.is(i - 1, ">") || is_type(i - 1)))
-            refuse(i, "name", i > 0 && t_.at(i - 1).kind == Kind::Identifier ? fmt::format("`{}` is no type of this text", t_.word(i - 1))
-                                                                             : std::string("a name outside of this text"));
+            refuse(i, "name",
+                   i > 0 && t_.at(i - 1).kind == Kind::Identifier
+                       ? fmt::format("`{}` is no type of this text", t_.word(i - 1))
+                       : std::string("a name outside of this text"));
         if (t_.is(i + 2, "*")) refuse(i, "pointer", "a pointer to a member is not allowed");
     }
 
     /// (*f) and (&f)
     bool pointer_call(std::size_t close) const {
         const auto open = t_.match[close];
-        return close == open + 3 && (t_.is(open + 1, "*") || t_.is(open + 1, "&")) && t_.at(open + 2).kind == Kind::Identifier;
+        return close == open + 3 && (t_.is(open + 1, "*") || t_.is(open + 1, "&")) &&
+               t_.at(open + 2).kind == Kind::Identifier;
     }
 
     void template_call(std::size_t i) const {
@@ -197,8 +230,10 @@ private:
                 continue;
             }
             type |= is_type(k);
-            if (!is_type(k) && t_.at(k).kind != Kind::Number && !any_of(t_.word(k), {"const", "struct", "typename", "void", "auto"}) &&
-                !(t_.at(k).kind == Kind::Mark && std::string_view("*&<>,:").find(t_.at(k).text) != std::string_view::npos))
+            if (!is_type(k) && t_.at(k).kind != Kind::Number &&
+                !any_of(t_.word(k), {"const", "struct", "typename", "void", "auto"}) &&
+                !(t_.at(k).kind == Kind::Mark &&
+                  std::string_view("*&<>,:").find(t_.at(k).text) != std::string_view::npos))
                 return false;
             type |= t_.word(k) == "void";
         }
@@ -225,7 +260,8 @@ private:
                 break;
             }
         }
-        return t_.at(k).kind == Kind::Number || t_.at(k).kind == Kind::Character || any_of(t_.word(k), {"nullptr", "sizeof", "true", "false"});
+        return t_.at(k).kind == Kind::Number || t_.at(k).kind == Kind::Character ||
+               any_of(t_.word(k), {"nullptr", "sizeof", "true", "false"});
     }
 
     // ---- Assembly -------------------------------------------------------------------------------------------------
@@ -254,15 +290,16 @@ private:
     }
 
     std::size_t clobber(std::size_t k) {
-        if (t_.at(k).kind != Kind::String || t_.at(k).text != "memory") refuse(k, "asm", "an asm clobbers \"memory\" or nothing");
+        if (t_.at(k).kind != Kind::String || t_.at(k).text != "memory")
+            refuse(k, "asm", "an asm clobbers \"memory\" or nothing");
         consumed_[k] = true;
         return k + 1;
     }
 
     std::size_t operand(std::size_t k, bool output, Asm& a) {
         const auto& text = t_.at(k).text;
-        const bool right = t_.at(k).kind == Kind::String && t_.is(k + 1, "(") &&
-                           text.size() == (output ? 2u : 1u) && (!output || text[0] == '=' || text[0] == '+') &&
+        const bool right = t_.at(k).kind == Kind::String && t_.is(k + 1, "(") && text.size() == (output ? 2u : 1u) &&
+                           (!output || text[0] == '=' || text[0] == '+') &&
                            std::string_view(output ? "hrlfd" : "hrlfdn").find(text.back()) != std::string_view::npos;
         if (!right) refuse(k, "asm", "an operand is a constraint of h, r, l, f, d or n with its value in brackets");
         consumed_[k] = true;
@@ -287,18 +324,19 @@ private:
 
 void check_words(const Text& t) {
     for (std::size_t i = 0; i < t.tokens.size(); ++i) {
-        if (t.is(i, "<") && t.is(i + 1, "<") && t.is(i + 2, "<"))
-            refuse(t.line(i), "call", "a launch from the device");
+        if (t.is(i, "<") && t.is(i + 1, "<") && t.is(i + 2, "<")) refuse(t.line(i), "call", "a launch from the device");
         if (t.is(i, "[") && t.is(i + 1, "[")) refuse(t.line(i), "attribute", "an attribute in [[ ]] is not allowed");
         const auto w = t.word(i);
         if (w.empty()) continue;
         if (w.find('$') != w.npos) refuse(t.line(i), "name", fmt::format("`{}` holds a $", w));
         if ((w == "typedef" || w == "using") && !is_member(t, i)) {
-            for (auto k = i + 1; k < t.tokens.size() && !t.is(k, ";") && t.word(k) != "typedef" && t.word(k) != "using"; ++k) {
+            for (auto k = i + 1; k < t.tokens.size() && !t.is(k, ";") && t.word(k) != "typedef" && t.word(k) != "using";
+                 ++k) {
                 if (t.word(k) == "decltype" && t.is(k + 1, "("))
                     k = t.match[k + 1];
                 else if (t.is(k, "*") || t.is(k, "&") || t.is(k, "("))
-                    refuse(t.line(k), "pointer", "a name for a pointer, a reference or a function is not allowed", "write the type where it is used");
+                    refuse(t.line(k), "pointer", "a name for a pointer, a reference or a function is not allowed",
+                           "write the type where it is used");
             }
         }
         if (word(w) != Word::Refused || (is_member(t, i) && w[0] != '_')) continue;

@@ -1,6 +1,6 @@
 // Static gates for kernels that no rule of this library printed: of their text before it is compiled, of the cubin
-// before it is loaded. Pure: they read what they are given and nothing else. What passes, and what they can't see, is in
-// docs/gates.md. SPDX-License-Identifier: Apache-2.0
+// before it is loaded. Pure: they read what they are given and nothing else. What passes, and what they can't see, is
+// in docs/gates.md. SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cubridge/ir/launch.h"
 #include "cubridge/runtime/fault.h"
@@ -25,7 +25,7 @@ struct Declared {
         bool operator==(const Kernel&) const = default;
     };
     std::vector<Kernel> kernels;
-    bool ticket = false; ///< atomics on global memory
+    bool ticket = false;  ///< atomics on global memory
     bool grid_yz = false; ///< .y and .z of blockIdx and gridDim mean something
     bool block_yz = false;
     bool tables = false; ///< constant tables beside the kernels, as the generic printer makes them
