@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <map>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 namespace {
 
 using Kind = Token::Kind;
@@ -49,7 +49,7 @@ public:
             }
         }
         flush();
-        if (!groups_.empty()) gate::refuse(token_.line, "directive", "an #ifdef does not end");
+        if (!groups_.empty()) gates::refuse(token_.line, "directive", "an #ifdef does not end");
         return without_pragmas();
     }
 
@@ -71,7 +71,7 @@ private:
         return std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.live; });
     }
     [[noreturn]] void refuse(std::string_view rule, const std::string& message, std::string hint = {}) const {
-        gate::refuse(token_.line, rule, message, std::move(hint));
+        gates::refuse(token_.line, rule, message, std::move(hint));
     }
 
     // ---- Directives ---------------------------------------------------------------------------------------------
@@ -151,8 +151,8 @@ private:
     static void check_pragma(const Token& at, std::string_view text) {
         const auto word = text.substr(0, text.find_first_of(" \t("));
         if (std::find(std::begin(pragmas), std::end(pragmas), word) == std::end(pragmas))
-            gate::refuse(at.line, "directive", fmt::format("the pragma \"{}\" is not allowed", text),
-                         "these are: unroll, nounroll, nv_diag_suppress, nv_diag_default");
+            gates::refuse(at.line, "directive", fmt::format("the pragma \"{}\" is not allowed", text),
+                          "these are: unroll, nounroll, nv_diag_suppress, nv_diag_default");
     }
 
     // ---- Macros -------------------------------------------------------------------------------------------------
@@ -182,9 +182,9 @@ private:
             const auto line = item.token.line;
             for (const auto* o = item.origin; o != nullptr; o = o->outer)
                 if (*o->macro == macro->first)
-                    gate::refuse(line, "macro", fmt::format("the macro {} comes out of itself", macro->first));
+                    gates::refuse(line, "macro", fmt::format("the macro {} comes out of itself", macro->first));
             if (item.origin != nullptr && item.origin->depth >= kDeepest)
-                gate::refuse(line, "macro", "macros stand for macros too often");
+                gates::refuse(line, "macro", "macros stand for macros too often");
             std::vector<std::vector<Item>> given;
             if (macro->second.function) given = arguments(*macro, line, input);
             substitute(*macro, given, item.origin, line, input);
@@ -196,9 +196,9 @@ private:
                                              std::vector<Item>& input) {
         const auto next = [&] {
             if (input.empty())
-                gate::refuse(line, "macro",
-                             fmt::format("the macro {} is not called with its brackets here", macro.first),
-                             "a directive may not stand inside them");
+                gates::refuse(line, "macro",
+                              fmt::format("the macro {} is not called with its brackets here", macro.first),
+                              "a directive may not stand inside them");
             Item item = std::move(input.back());
             input.pop_back();
             return item;
@@ -217,9 +217,9 @@ private:
         }
         const auto wanted = macro.second.parameters.size();
         if (out.size() != wanted && !(wanted == 0 && out.size() == 1 && out[0].empty()))
-            gate::refuse(line, "macro",
-                         fmt::format("the macro {} takes {} arguments, not {}", macro.first, wanted, out.size()));
-        if (++nested_ > kDeepest) gate::refuse(line, "macro", "calls of macros are nested too deep");
+            gates::refuse(line, "macro",
+                          fmt::format("the macro {} takes {} arguments, not {}", macro.first, wanted, out.size()));
+        if (++nested_ > kDeepest) gates::refuse(line, "macro", "calls of macros are nested too deep");
         for (auto& argument : out) {
             std::reverse(argument.begin(), argument.end());
             std::vector<Item> expanded;
@@ -235,7 +235,7 @@ private:
         const auto put = [&](const Token& token, const Origin* from) {
             count();
             origins_.push_back({&macro.first, from, from == nullptr ? 1 : from->depth + 1});
-            if (origins_.back().depth > 4 * kDeepest) gate::refuse(line, "macro", "macros stand for macros too often");
+            if (origins_.back().depth > 4 * kDeepest) gates::refuse(line, "macro", "macros stand for macros too often");
             input.push_back({token, &origins_.back()});
         };
         const auto& [function, parameters, body] = macro.second;
@@ -261,7 +261,7 @@ private:
             }
             if (i + 3 >= out_.size() || !out_[i + 1].is("(") || out_[i + 2].kind != Kind::String ||
                 !out_[i + 3].is(")"))
-                gate::refuse(out_[i].line, "directive", "_Pragma needs its literal");
+                gates::refuse(out_[i].line, "directive", "_Pragma needs its literal");
             check_pragma(out_[i], out_[i + 2].text);
             i += 3;
         }
@@ -286,4 +286,4 @@ std::vector<Token> preprocess(const SourceText& source, const std::set<std::stri
     return Preprocessor(source, taken).run();
 }
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

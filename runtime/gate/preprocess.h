@@ -4,7 +4,7 @@
 #include "runtime/compiler/token.h"
 #include <set>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 
 /// No more is ever looked at.
 inline constexpr std::size_t kMostTokens = std::size_t{1} << 20u;
@@ -16,4 +16,4 @@ inline constexpr std::size_t kMostTokens = std::size_t{1} << 20u;
 /// brackets.
 std::vector<Token> preprocess(const SourceText& source, const std::set<std::string, std::less<>>& taken);
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

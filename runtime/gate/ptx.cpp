@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <map>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 namespace {
 
 constexpr std::string_view known_registers[] = {"laneid",      "lanemask_eq", "lanemask_le", "lanemask_lt",
@@ -51,7 +51,7 @@ private:
         std::size_t line = 1;
         for (const auto& [begin, l] : asm_.lines)
             if (begin <= at) line = l;
-        gate::refuse(line, rule, message, std::move(hint));
+        gates::refuse(line, rule, message, std::move(hint));
     }
 
     void blanks() {
@@ -217,4 +217,4 @@ void check_ptx(const Asm& assembly) {
     Reader(assembly).run();
 }
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 
 struct Asm {
     std::string text;                                       ///< its literals joined, escapes resolved
@@ -23,4 +23,4 @@ void check_ptx(const Asm& assembly);
 /// "" where a kernel may use the opcode, its modifiers included; else what is allowed in its place.
 std::string instead_of(std::string_view opcode, bool atomics);
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

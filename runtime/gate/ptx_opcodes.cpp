@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 namespace {
 
 // Parts of an opcode, separated by dots: alternatives by |, one that may be left out begins with ?, a * is any digits.
@@ -161,4 +161,4 @@ std::string instead_of(std::string_view opcode, bool atomics) {
     return "these are: " + (family.empty() ? all : family);
 }
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

@@ -11,10 +11,10 @@ namespace cubridge::runtime {
 namespace {
 
 /// What a macro may not be called.
-const gate::Names& taken() {
-    static const gate::Names all = [] {
-        gate::Names out = gate::words();
-        const auto& block = gate::abi_words();
+const gates::Names& taken() {
+    static const gates::Names all = [] {
+        gates::Names out = gates::words();
+        const auto& block = gates::abi_words();
         out.insert(block.begin(), block.end());
         return out;
     }();
@@ -46,9 +46,9 @@ Outcome<void> text_gate(std::string_view source, const Declared& declared) {
     const auto spliced = splice(source);
     if (!spliced) return spliced.fault();
     try {
-        const gate::Text text(gate::preprocess(*spliced, taken()));
-        gate::check_words(text);
-        gate::check_uses(text, gate::outline_of(text, declared), declared);
+        const gates::Text text(gates::preprocess(*spliced, taken()));
+        gates::check_words(text);
+        gates::check_uses(text, gates::outline_of(text, declared), declared);
     } catch (Fault& fault) {
         return std::move(fault);
     }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 namespace {
 
 using Kind = Token::Kind;
@@ -52,7 +52,7 @@ public:
 private:
     [[noreturn]] void refuse(std::size_t at, std::string_view rule, const std::string& message,
                              std::string hint = {}) const {
-        gate::refuse(t_.line(at), rule, message, std::move(hint));
+        gates::refuse(t_.line(at), rule, message, std::move(hint));
     }
 
     bool is_type(std::size_t i) const {
@@ -349,4 +349,4 @@ void check_uses(const Text& text, const Outline& outline, const Declared& declar
     Uses(text, outline, declared).run();
 }
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

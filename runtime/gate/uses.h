@@ -3,7 +3,7 @@
 #pragma once
 #include "runtime/gate/outline.h"
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 
 /// Before the outline is drawn: words that may stand nowhere, attributes in brackets, launches, names for pointers.
 void check_words(const Text& text);
@@ -12,4 +12,4 @@ void check_words(const Text& text);
 /// numbers, assembly.
 void check_uses(const Text& text, const Outline& outline, const Declared& declared);
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

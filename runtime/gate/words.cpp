@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 namespace {
 
 constexpr std::string_view keywords =
@@ -117,7 +117,7 @@ struct Lists {
         add(builtins, Word::Builtin);
         add(functions, Word::Function);
         add(atomics, Word::Atomic);
-        for (const auto& family : gate::refused)
+        for (const auto& family : gates::refused)
             each(family.words, [&](std::string_view w) {
                 if (w.back() == '*') {
                     families.emplace(w.substr(0, w.size() - 1), family.reason);
@@ -166,4 +166,4 @@ const std::set<std::string, std::less<>>& words() {
     return lists().all;
 }
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates

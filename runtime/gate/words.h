@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace cubridge::runtime::gate {
+namespace cubridge::runtime::gates {
 
 enum class Word {
     Own,       ///< means nothing by itself: the text declares it, or the compiler refuses it
@@ -29,4 +29,4 @@ Reason why_not(std::string_view text);
 /// All that are not Own and have no family: what a macro may not be called.
 const std::set<std::string, std::less<>>& words();
 
-} // namespace cubridge::runtime::gate
+} // namespace cubridge::runtime::gates
