@@ -60,11 +60,12 @@ private:
 
     void step() {
         token_ = tokens_.next();
-        count();
+        count(token_.line);
     }
-    void count() {
+    void count(std::size_t line) {
         if (++seen_ > kMostTokens)
-            refuse("macro", fmt::format("the text has more than {} tokens when its macros are expanded", kMostTokens));
+            gates::refuse(line, "macro",
+                          fmt::format("the text has more than {} tokens when its macros are expanded", kMostTokens));
     }
     bool at_end() const { return token_.kind == Kind::LineEnd || token_.kind == Kind::End; }
     bool live() const {
@@ -233,7 +234,7 @@ private:
     void substitute(const std::pair<const std::string, Macro>& macro, const std::vector<std::vector<Item>>& given,
                     const Origin* origin, std::size_t line, std::vector<Item>& input) {
         const auto put = [&](const Token& token, const Origin* from) {
-            count();
+            count(line);
             origins_.push_back({&macro.first, from, from == nullptr ? 1 : from->depth + 1});
             if (origins_.back().depth > 4 * kDeepest) gates::refuse(line, "macro", "macros stand for macros too often");
             input.push_back({token, &origins_.back()});

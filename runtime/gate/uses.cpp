@@ -121,7 +121,8 @@ private:
         if (w == "volatile" && !(i > 0 && t_.word(i - 1) == "asm"))
             refuse(i, "keyword", "`volatile` belongs to an asm");
         if (w == "static_assert" && t_.is(i + 1, "("))
-            for (auto k = i + 2; k < t_.match[i + 1]; ++k) consumed_[k] = t_.is(k - 1, ",");
+            for (auto k = i + 2; k < t_.match[i + 1]; ++k)
+                if (t_.at(k).kind == Kind::String && t_.is(k - 1, ",")) consumed_[k] = true;
         if (o_.judged[i]) return;
         if (w == "static" && t_.word(i + 1) != "constexpr")
             refuse(i, "global", "a static variable outlives a launch", "static constexpr does not");
@@ -179,9 +180,9 @@ private:
     /// A constant lies in memory that could be written.
     void writable(std::size_t i, std::string_view w) const {
         if (i == 0) return;
-        const bool unary = i < 2 || t_.at(i - 2).kind == Kind::Mark
-                               ? !(i > 1 && (t_.is(i - 2, ")") || t_.is(i - 2, "]")))
-                               : t_.word(i - 2) == "return";
+        const bool bracket = i > 1 && (t_.is(i - 2, ")") || t_.is(i - 2, "]"));
+        const bool unary = i < 2 || (t_.at(i - 2).kind == Kind::Mark ? !bracket || (t_.is(i - 2, ")") && is_cast(i - 2))
+                                                                     : t_.word(i - 2) == "return");
         if (t_.is(i - 1, "&") && unary) refuse(i, "constant", fmt::format("the address of the constant `{}`", w));
         if (t_.is(i - 1, ")") && (t_.is(i - 2, "&") || t_.is(i - 2, "*")))
             refuse(i, "constant", fmt::format("the constant `{}` by another type", w));
@@ -195,7 +196,8 @@ private:
             refuse(i, "pointer", "a call through a pointer", "call a function by its name");
         if (!t_.is(i, ":") || !t_.is(i + 1, ":") || !t_.at(i + 1).glued || consumed_[i]) return;
         consumed_[i + 1] = true;
-        if (i == 0 || !(t_.is(i - 1, ">") || is_type(i - 1)))
+        const auto of = i > 0 && t_.is(i - 1, ">") ? t_.template_name(i - 1) : i - 1;
+        if (i == 0 || !is_type(of))
             refuse(i, "name",
                    i > 0 && t_.at(i - 1).kind == Kind::Identifier
                        ? fmt::format("`{}` is no type of this text", t_.word(i - 1))
