@@ -25,7 +25,6 @@ enum Attribute : unsigned char {
 constexpr unsigned char kSized = 0x04;
 constexpr unsigned char kEntry = 0x10; // of a symbol's `other`
 constexpr int kRegistersOfABlock = 65536, kSharedOfABlock = 232448, kSharedOfTheDriver = 1024;
-constexpr std::uint64_t kConstant = 8; // bytes: a number
 
 [[noreturn]] void refuse(std::string_view rule, const std::string& what, std::string hint = {}) {
     throw Fault{"gate", fmt::format("cubin: {}: {}", rule, what), std::move(hint)};
@@ -51,7 +50,8 @@ std::uint32_t number(std::span<const std::byte> bytes, std::size_t at) {
 
 class Gate {
 public:
-    Gate(const Elf& elf, const Declared& declared) : elf_(elf), declared_(declared) {}
+    Gate(const Elf& elf, const Declared& declared, const Constants& constants)
+        : elf_(elf), declared_(declared), constants_(constants) {}
 
     void run() {
         sections();
@@ -108,14 +108,24 @@ private:
             } else if (s.type == STT_OBJECT &&
                        elf_.sections[s.section < elf_.sections.size() ? s.section : 0].name == ".nv.global.init") {
                 const bool table = declared_.tables && s.name.substr(0, 8) == "cb_table";
-                if (s.size > kConstant && !table)
+                if (!table && !is_constant(s))
                     refuse("memory", fmt::format("`{}`, {} bytes of memory that outlive a launch", s.name, s.size),
-                           "no tables, no strings");
-                if (s.name[0] == '$') refuse("memory", fmt::format("`{}` is a string", s.name));
+                           "constexpr numbers alone lie outside of functions");
             } else if (s.bind != STB_LOCAL) {
                 refuse("symbol", fmt::format("`{}` can be seen from outside", s.name));
             }
         }
+    }
+
+    /// A number under its name, or under what the compiler makes of a member's: _ZN4CellI..E5kRowsE.
+    bool is_constant(const Elf::Symbol& s) const {
+        return s.size <= sizeof(double) &&
+               std::any_of(constants_.begin(), constants_.end(), [&](const std::string& name) {
+                   const auto part = fmt::format("{}{}", name.size(), name);
+                   const auto at = s.name.rfind(part);
+                   return s.name == name || (s.name.substr(0, 2) == "_Z" && at != s.name.npos &&
+                                             (at + part.size() == s.name.size() || s.name[at + part.size()] == 'E'));
+               });
     }
 
     void relocation(const Elf::Relocation& r) const {
@@ -123,9 +133,6 @@ private:
         const auto place = elf_.sections[r.section].name;
         if (symbol.section == SHN_UNDEF && (symbol.name.empty() || !of_the_compiler(symbol.name)))
             refuse("symbol", fmt::format("{} needs `{}`, which is defined elsewhere", place, symbol.name));
-        if (symbol.type == STT_FUNC && place.substr(0, 6) != ".debug" && place.substr(0, 6) != ".text.")
-            refuse("pointer", fmt::format("{} holds the address of `{}`", place, symbol.name),
-                   "no pointers to functions");
     }
 
     // ---- What a launch takes --------------------------------------------------------------------------------------
@@ -192,16 +199,17 @@ private:
 
     const Elf& elf_;
     const Declared& declared_;
+    const Constants& constants_;
     std::map<std::string, Seen, std::less<>> seen_;
 };
 
 } // namespace
 
-Outcome<void> cubin_gate(std::span<const std::byte> cubin, const Declared& declared) {
+Outcome<void> cubin_gate(std::span<const std::byte> cubin, const Declared& declared, const Constants& constants) {
     const auto elf = read_elf(cubin);
     if (!elf) return Fault{"gate", "cubin: elf: it is torn, or no cubin"};
     try {
-        Gate(*elf, declared).run();
+        Gate(*elf, declared, constants).run();
     } catch (Fault& fault) {
         return std::move(fault);
     }

@@ -11,10 +11,11 @@ Outcome<CompileResult> guarded(const CompileJob& job, const std::function<Outcom
             return Fault{"gate", fmt::format("a foreign text is compiled without {}", option),
                          "write it into the text"};
     if (job.declared.kernels.empty()) return Fault{"gate", "a foreign text that declares no kernels", "see Declared"};
-    if (auto fine = text_gate(job.source, job.declared); !fine) return fine.fault();
+    const auto constants = text_gate(job.source, job.declared);
+    if (!constants) return constants.fault();
     auto result = compile();
     if (!result) return result;
-    if (auto fine = cubin_gate(result->cubin, job.declared); !fine) return fine.fault();
+    if (auto fine = cubin_gate(result->cubin, job.declared, *constants); !fine) return fine.fault();
     return result;
 }
 

@@ -41,7 +41,7 @@ Declared declared_by(const ir::launch::Plan& plan, bool generic) {
     return out;
 }
 
-Outcome<void> text_gate(std::string_view source, const Declared& declared) {
+Outcome<Constants> text_gate(std::string_view source, const Declared& declared) {
     if (auto fine = include_gate(source, {}); !fine) return fine.fault();
     const auto spliced = splice(source);
     if (!spliced) return spliced.fault();
@@ -49,10 +49,16 @@ Outcome<void> text_gate(std::string_view source, const Declared& declared) {
         const gates::Text text(gates::preprocess(*spliced, taken()));
         gates::check_words(text);
         gates::check_uses(text, gates::outline_of(text, declared), declared);
+        return gates::constants_of(text);
     } catch (Fault& fault) {
         return std::move(fault);
     }
-    return {};
+}
+
+Outcome<void> both_gates(std::string_view source, std::span<const std::byte> cubin, const Declared& declared) {
+    const auto constants = text_gate(source, declared);
+    if (!constants) return constants.fault();
+    return cubin_gate(cubin, declared, *constants);
 }
 
 } // namespace cubridge::runtime

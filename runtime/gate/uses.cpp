@@ -351,4 +351,17 @@ void check_uses(const Text& text, const Outline& outline, const Declared& declar
     Uses(text, outline, declared).run();
 }
 
+Constants constants_of(const Text& t) {
+    Constants out;
+    for (std::size_t i = 0; i < t.tokens.size(); ++i) {
+        if (t.word(i) != "constexpr") continue;
+        for (auto k = i + 1; k < t.tokens.size() && !t.is(k, ";") && t.word(k) != "constexpr"; ++k) {
+            const bool named = t.at(k).kind == Kind::Identifier && (t.is(k + 1, "=") || t.is(k + 1, "{"));
+            if (named) out.emplace_back(t.word(k));
+            if (t.is(k, "(") || t.is(k, "[") || t.is(k, "{")) k = t.match[k];
+        }
+    }
+    return out;
+}
+
 } // namespace cubridge::runtime::gates

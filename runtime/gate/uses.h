@@ -12,4 +12,7 @@ void check_words(const Text& text);
 /// numbers, assembly.
 void check_uses(const Text& text, const Outline& outline, const Declared& declared);
 
+/// The names that `constexpr` defines, wherever.
+Constants constants_of(const Text& text);
+
 } // namespace cubridge::runtime::gates

@@ -36,12 +36,19 @@ struct Declared {
 /// shares a double a thread.
 Declared declared_by(const ir::launch::Plan& plan, bool generic = false);
 
+/// Names of the numbers that a text defines as constexpr: memory of its cubin that may be.
+using Constants = std::vector<std::string>;
+
 /// Whether `source` may be compiled. A Fault ("gate"): "line L: RULE: what was found", the hint says what to do. The
 /// lines are those of the text, of a macro's body where what stands there is used. Linear in the text and in what its
 /// macros stand for, which is limited.
-Outcome<void> text_gate(std::string_view source, const Declared& declared);
+Outcome<Constants> text_gate(std::string_view source, const Declared& declared);
 
-/// Whether `cubin` may be loaded. A Fault ("gate"): "cubin: RULE: what was found".
-Outcome<void> cubin_gate(std::span<const std::byte> cubin, const Declared& declared);
+/// Whether `cubin`, compiled from a text with these constants, may be loaded. A Fault ("gate"): "cubin: RULE: what was
+/// found".
+Outcome<void> cubin_gate(std::span<const std::byte> cubin, const Declared& declared, const Constants& constants);
+
+/// Both, of a text with its cubin.
+Outcome<void> both_gates(std::string_view source, std::span<const std::byte> cubin, const Declared& declared);
 
 } // namespace cubridge::runtime

@@ -4,6 +4,7 @@
 #include "cubridge/ir/generic.h"
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/compiler.h"
+#include "runtime/driver/elf.h"
 #include "tests/unit/runtime/support.h"
 #include <random>
 
@@ -37,7 +38,7 @@ protected:
         const auto cubin =
             cubin_of(ir::abi::kernel_abi_text() + before + "extern \"C\" __global__ void __launch_bounds__(" + bounds +
                      ") k(const __grid_constant__ cb_args args) {\n" + body + "}\n");
-        const auto outcome = cubin_gate(cubin, declared_);
+        const auto outcome = cubin_gate(cubin, declared_, {"one"});
         return outcome ? "" : outcome.fault().message;
     }
     static void starts(const std::string& message, const std::string& with) {
@@ -62,12 +63,14 @@ TEST_F(CubinGate, PassesWhatTheLibraryPrints) {
             ASSERT_TRUE(candidate);
             const auto lowered = candidate->lower(*spec, request);
             ASSERT_TRUE(lowered);
-            const auto outcome = cubin_gate(cubin_of(lowered->kernel.cuda, arch), declared_by(lowered->kernel.plan));
+            const auto& cuda = lowered->kernel.cuda;
+            const auto outcome = both_gates(cuda, cubin_of(cuda, arch), declared_by(lowered->kernel.plan));
             EXPECT_TRUE(outcome) << expert << ": " << outcome.fault().text();
         }
         for (const bool f64 : {false, true}) {
             const auto generic = ir::generic_kernel(*spec, request, f64);
-            const auto outcome = cubin_gate(cubin_of(generic->cuda, arch), declared_by(generic->plan, true));
+            const auto outcome =
+                both_gates(generic->cuda, cubin_of(generic->cuda, arch), declared_by(generic->plan, true));
             EXPECT_TRUE(outcome) << outcome.fault().text();
         }
     }
@@ -90,11 +93,10 @@ def attention(q, k, v):
         ASSERT_TRUE(generic);
         ASSERT_NE(generic->cuda.find("cb_table"), std::string::npos);
         const auto cubin = cubin_of(generic->cuda);
-        const auto outcome = cubin_gate(cubin, declared_by(generic->plan, true));
+        const auto outcome = both_gates(generic->cuda, cubin, declared_by(generic->plan, true));
         EXPECT_TRUE(outcome) << outcome.fault().text();
-        EXPECT_TRUE(text_gate(generic->cuda, declared_by(generic->plan, true)));
         EXPECT_FALSE(text_gate(generic->cuda, declared_by(generic->plan)));
-        EXPECT_FALSE(cubin_gate(cubin, declared_by(generic->plan)));
+        EXPECT_FALSE(cubin_gate(cubin, declared_by(generic->plan), {}));
     }
 }
 
@@ -104,6 +106,10 @@ TEST_F(CubinGate, RefusesMemoryThatOutlivesALaunch) {
     starts(verdict("", "static int seen;\nseen += 1;\n"), "cubin: memory: 4 bytes of memory that outlive");
     starts(verdict("__device__ float table[3] = {1, 2, 3};\n", "table[threadIdx.x] += 1;\n"),
            "cubin: memory: `table`, 12 bytes");
+    starts(verdict("__device__ int seen = 7;\n", "seen += 1;\n"), "cubin: memory: `seen`, 4 bytes");
+    EXPECT_EQ(verdict("__device__ const int one = 1;\n", "((const int**)args.o.data)[0] = &one;\n"), "");
+    starts(verdict("struct S { static constexpr int two = 2; };\n", "((const int**)args.o.data)[0] = &S::two;\n"),
+           "cubin: memory: `_ZN1S3twoE`, 4 bytes");
     starts(verdict("__constant__ float table[3] = {1, 2, 3};\n", "((float*)args.o.data)[0] = table[threadIdx.x];\n"),
            "cubin: memory: 12 bytes of constants in bank 3");
 }
@@ -113,10 +119,24 @@ TEST_F(CubinGate, RefusesWhatIsOutside) {
     starts(verdict("", "args.lse.data == nullptr ? free(args.o.data) : (void)0;\n"),
            "cubin: symbol: `free` is defined elsewhere");
     starts(verdict("", "((void**)args.o.data)[0] = malloc(4);\n"), "cubin: symbol: `malloc` is defined elsewhere");
-    starts(verdict("typedef float F(float);\n__device__ __noinline__ float one(float x) { return x + 1; }\n"
-                   "__device__ F* which = one;\n",
-                   "((float*)args.o.data)[0] = which(1.f);\n"),
-           "cubin: pointer: .nv.global.init holds the address of `");
+}
+
+/// A place that is given an address that no symbol of the cubin has.
+TEST_F(CubinGate, RefusesRelocationsToNothing) {
+    auto cubin =
+        cubin_of(ir::abi::kernel_abi_text() + std::string("__device__ const int one = 1;\nextern \"C\" __global__ void "
+                                                          "__launch_bounds__(64) k(const __grid_constant__ cb_args "
+                                                          "args) { ((const int**)args.o.data)[0] = &one; }\n"));
+    const auto elf = read_elf(cubin);
+    ASSERT_TRUE(elf);
+    ASSERT_FALSE(elf->relocations.empty());
+    EXPECT_TRUE(cubin_gate(cubin, declared_, {"one"}));
+    for (const auto& section : elf->sections) {
+        if (section.type != SHT_RELA || section.bytes.empty()) continue;
+        std::memset(cubin.data() + (section.bytes.data() - cubin.data()) + 12, 0, 4); // the symbol's number
+        break;
+    }
+    starts(cubin_gate(cubin, declared_, {"one"}).fault().message, "cubin: symbol: .");
 }
 
 TEST_F(CubinGate, RefusesOtherKernels) {
@@ -146,9 +166,9 @@ TEST_F(CubinGate, RefusesMoreThanDeclared) {
 TEST_F(CubinGate, RefusesAnotherParameter) {
     const auto cubin =
         cubin_of("extern \"C\" __global__ void __launch_bounds__(64) k(float* x, int n) { x[n] = 1; }\n");
-    starts(cubin_gate(cubin, declared_).fault().message, "cubin: abi: ");
+    starts(cubin_gate(cubin, declared_, {}).fault().message, "cubin: abi: ");
     const auto none = cubin_of("extern \"C\" __global__ void __launch_bounds__(64) k() { __syncthreads(); }\n");
-    starts(cubin_gate(none, declared_).fault().message, "cubin: abi: `k` takes 0 parameters");
+    starts(cubin_gate(none, declared_, {}).fault().message, "cubin: abi: `k` takes 0 parameters");
 }
 
 TEST_F(CubinGate, ReadsNothingOutsideOfDamagedOnes) {
@@ -156,18 +176,18 @@ TEST_F(CubinGate, ReadsNothingOutsideOfDamagedOnes) {
                                 std::string("extern \"C\" __global__ void __launch_bounds__(64) "
                                             "k(const __grid_constant__ cb_args args) { ") +
                                 kStore + "}\n");
-    ASSERT_TRUE(cubin_gate(cubin, declared_));
+    ASSERT_TRUE(cubin_gate(cubin, declared_, {}));
     std::mt19937 random(3);
     int refused = 0;
     for (int round = 0; round < 20000; ++round) {
         auto damaged = cubin;
         for (int i = 0; i < 4; ++i) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
-        refused += cubin_gate(damaged, declared_) ? 0 : 1;
+        refused += cubin_gate(damaged, declared_, {}) ? 0 : 1;
         damaged.resize(random() % (cubin.size() + 1));
-        if (damaged.size() < cubin.size()) refused += cubin_gate(damaged, declared_) ? 0 : 1;
+        if (damaged.size() < cubin.size()) refused += cubin_gate(damaged, declared_, {}) ? 0 : 1;
     }
     EXPECT_GT(refused, 20000);
-    EXPECT_FALSE(cubin_gate({}, declared_));
+    EXPECT_FALSE(cubin_gate({}, declared_, {}));
 }
 
 } // namespace
