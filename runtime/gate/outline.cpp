@@ -127,7 +127,10 @@ private:
 
     std::size_t alias(std::size_t i, std::size_t end) {
         const auto stop = semicolon(i, end);
-        const auto name = t_.word(i) == "using" ? i + 1 : stop - 1;
+        const bool is_using = t_.word(i) == "using";
+        const auto name = is_using ? i + 1 : stop - 1;
+        if (t_.at(name).kind != Kind::Identifier || (is_using && !t_.is(i + 2, "=")))
+            refuse(i, "declaration", "this is no alias", "using X = Y; or typedef Y X;");
         own_name(name);
         out_.types.emplace(t_.word(name));
         return stop + 1;
@@ -158,11 +161,11 @@ private:
             return out_.abi_end;
         }
         if (t_.at(name).kind == Kind::Identifier) own_name(name);
-        if (t_.is(open, "=") || (t_.is(open, ";") && t_.at(name + 1).kind == Kind::Identifier))
-            return variable(i, open, end, members);
+        if (t_.is(open, "=") || (t_.is(open, ";") && open != name + 1)) return variable(i, open, end, members);
         if (t_.is(open, ";")) return open + 1;
         const auto close = t_.match[open];
         if (t_.word(i) == "struct" || (t_.word(i) == "class" && t_.word(i - 1) != "enum")) items(open + 1, close, true);
+        if (members && !t_.is(close + 1, ";")) return semicolon(close + 1, end) + 1; // a member of that type
         if (!t_.is(close + 1, ";"))
             refuse(close + 1, "global", "a type's definition may not declare a variable as well", "end it with a ;");
         return close + 2;
@@ -231,6 +234,7 @@ private:
 
     std::optional<int> number(std::size_t i) const {
         const auto& text = t_.at(i).text;
+        if (text.size() > 1 && text[0] == '0') return std::nullopt;
         int n = 0;
         const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), n);
         if (code != std::errc() || stop != text.data() + text.size()) return std::nullopt;
@@ -259,7 +263,8 @@ private:
             on_device |= w == "__device__", is_operator |= w == "operator";
             if (w == "__shared__") refuse(k, "global", "shared memory is declared inside a kernel");
         }
-        if (!is_operator && t_.at(name).kind != Kind::Identifier)
+        const bool of_type = any_of(t_.word(name - 1), {"struct", "class", "enum", "typename"}) || name == i;
+        if (!is_operator && (t_.at(name).kind != Kind::Identifier || (of_type && !members)))
             refuse(parameters, "declaration", "this is neither a function nor a constant", "no pointers to functions");
         if (!is_operator && t_.is(name - 1, ":")) refuse(name, "declaration", "a member is defined in its class");
         if (on_host && !on_device)

@@ -15,7 +15,7 @@ constexpr std::string_view known_registers[] = {"laneid",      "lanemask_eq", "l
                                                 "ctaid.x",     "nctaid.x"};
 
 bool letter(char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 bool digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -151,8 +151,10 @@ private:
         if (next() == '%') ++at_;
         if (at_ == begin + 1 && digit(next())) {
             std::size_t number = 0;
+            const auto first = at_;
             while (digit(next()) && number < 1000) number = number * 10 + static_cast<std::size_t>(text_[at_++] - '0');
-            if (letter(next()) || digit(next()) || number >= asm_.operands.size())
+            const bool padded = text_[first] == '0' && at_ > first + 1; // another reader might take one digit of it
+            if (padded || letter(next()) || digit(next()) || number >= asm_.operands.size())
                 refuse(begin, "asm", fmt::format("%{} is no operand", number));
             blanks();
             return asm_.operands[number];

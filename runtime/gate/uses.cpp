@@ -341,7 +341,7 @@ void check_words(const Text& t) {
                            "write the type where it is used");
             }
         }
-        if (word(w) != Word::Refused || (is_member(t, i) && w[0] != '_')) continue;
+        if (word(w) != Word::Refused) continue;
         const auto why = why_not(w);
         refuse(t.line(i), why.rule, fmt::format("`{}` {}", w, why.what), "docs/gates.md has what is allowed");
     }

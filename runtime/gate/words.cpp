@@ -80,6 +80,8 @@ constexpr Family refused[] = {
     {{"identity", "tells where a kernel runs"},
      "__smid __nsmid __warpid __gridid __pm0 __pm1 __pm2 __pm3 __prof_trigger "
      "__activemask"},
+    {{"macro", "may be a macro of the compiler's own"},
+     "NULL NV_* CUDA_* CUDART_* CUDARTAPI CUDARTAPI_CDECL CU_* va_start va_end va_arg va_copy"},
     {{"keyword", "leaves the structure of the text"}, "goto"},
     {{"keyword", "needs a runtime"}, "throw try catch typeid dynamic_cast virtual co_await co_yield co_return"},
     {{"keyword", "makes a pointer of anything"}, "reinterpret_cast const_cast bit_cast union"},
@@ -147,6 +149,7 @@ const Reason* family_of(std::string_view text) {
 } // namespace
 
 Word word(std::string_view text) {
+    if (text.empty()) return Word::Own;
     const auto it = lists().words.find(text);
     if (it != lists().words.end()) return it->second;
     if (text[0] == '_' || family_of(text) != nullptr) return Word::Refused;
