@@ -277,6 +277,7 @@ private:
         if (!is_operator) own_name(name);
         judged(i, parameters);
         if (!is_operator) out_.callables.emplace(t_.word(name));
+        if (!is_operator && !members) out_.functions.emplace(t_.word(name));
         auto k = t_.match[parameters] + 1;
         if (t_.is(k, "(")) refuse(k, "declaration", "this is neither a function nor a constant");
         bool initialises = false;

@@ -9,6 +9,7 @@ namespace cubridge::runtime::gates {
 struct Outline {
     Names types;                            ///< structs, enums, aliases, parameters of templates
     Names callables;                        ///< functions, members
+    Names functions;                        ///< those of the namespace
     Names constants;                        ///< of the namespace
     std::vector<bool> judged;               ///< by place: specifiers of declarations whose form is right
     std::size_t abi_begin = 0, abi_end = 0; ///< the definition of the argument block

@@ -236,7 +236,6 @@ private:
         const auto put = [&](const Token& token, const Origin* from) {
             count(line);
             origins_.push_back({&macro.first, from, from == nullptr ? 1 : from->depth + 1});
-            if (origins_.back().depth > 4 * kDeepest) gates::refuse(line, "macro", "macros stand for macros too often");
             input.push_back({token, &origins_.back()});
         };
         const auto& [function, parameters, body] = macro.second;

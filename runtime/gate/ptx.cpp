@@ -188,7 +188,8 @@ private:
             refuse(begin, "address", "an address is an operand, never a number");
         }
         blanks();
-        if (take('+') || take('-')) {
+        if (take('+')) {
+            (void)take('-');
             blanks();
             if (!digit(next())) refuse(begin, "address", "an address is an operand, plus a number at most");
             (void)word();

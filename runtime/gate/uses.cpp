@@ -31,7 +31,8 @@ public:
         for (std::size_t i = 0; i < t_.tokens.size(); ++i) {
             if (t_.is(i, "(") || t_.is(i, "[") || t_.is(i, "{")) open.push_back(i);
             if (t_.is(i, ")") || t_.is(i, "]") || t_.is(i, "}")) open.pop_back();
-            if (t_.at(i).kind != Kind::Identifier || word(t_.word(i)) != Word::Own || !is_introduced(i)) continue;
+            if (o_.judged[i] || t_.at(i).kind != Kind::Identifier || word(t_.word(i)) != Word::Own) continue;
+            if (!is_introduced(i)) continue;
             introduced_.emplace(t_.word(i));
             if (open.empty() || t_.is(open.back(), "{") || t_.word(open.back() - 1) == "for") introduce_more(i);
         }
@@ -94,8 +95,12 @@ private:
 
     // ---- Names ----------------------------------------------------------------------------------------------------
     void name(std::size_t i) {
-        if (is_member(t_, i)) return;
         const auto w = t_.word(i);
+        if (is_member(t_, i)) {
+            if (w == "ticket" && !declared_.ticket)
+                refuse(i, "atomic", "the ticket of a plan that has none", "declare the ticket");
+            return;
+        }
         switch (word(w)) {
         case Word::Keyword: return keyword(i, w);
         case Word::Attribute: return attribute(i, w);
@@ -171,7 +176,12 @@ private:
                 refuse(i, "abi", fmt::format("`{}` is the argument block's, and no other name", w));
         }
         if (o_.constants.count(w) != 0) writable(i, w);
-        if (!t_.is(i + 1, "(") || o_.judged[i] || is_callable(w)) return;
+        if (o_.judged[i]) return;
+        if (o_.functions.count(w) != 0 && introduced_.count(w) == 0 && o_.types.count(w) == 0 && !t_.is(i + 1, "(") &&
+            !t_.is(i + 1, "<"))
+            refuse(i, "pointer", fmt::format("the function `{}` is not called", w),
+                   "functions are no values; lambdas are");
+        if (!t_.is(i + 1, "(") || is_callable(w)) return;
         if (i > 1 && t_.is(i - 1, ":") && t_.is(i - 2, ":")) return; // of a type of the text: mark() has seen to it
         refuse(i, "call", fmt::format("`{}` is no function of this text, nor one that a kernel may call", w),
                "docs/gates.md has the list");
@@ -180,9 +190,7 @@ private:
     /// A constant lies in memory that could be written.
     void writable(std::size_t i, std::string_view w) const {
         if (i == 0) return;
-        const bool bracket = i > 1 && (t_.is(i - 2, ")") || t_.is(i - 2, "]"));
-        const bool unary = i < 2 || (t_.at(i - 2).kind == Kind::Mark ? !bracket || (t_.is(i - 2, ")") && is_cast(i - 2))
-                                                                     : t_.word(i - 2) == "return");
+        const bool unary = i < 2 || !is_operand(i - 2) || (t_.is(i - 2, ")") && is_cast(i - 2));
         if (t_.is(i - 1, "&") && unary) refuse(i, "constant", fmt::format("the address of the constant `{}`", w));
         if (t_.is(i - 1, ")") && (t_.is(i - 2, "&") || t_.is(i - 2, "*")))
             refuse(i, "constant", fmt::format("the constant `{}` by another type", w));
@@ -193,7 +201,10 @@ private:
         if (t_.is(i, ")")) return cast(i);
         if (t_.is(i, "(") && i > 0 && t_.is(i - 1, ">")) return template_call(i);
         if (t_.is(i, "(") && i > 2 && t_.is(i - 1, ")") && pointer_call(i - 1))
-            refuse(i, "pointer", "a call through a pointer", "call a function by its name");
+            refuse(i, "pointer", "a pointer to a function, or a call through one", "call a function by its name");
+        if (t_.is(i, "*") && i > 0 && is_member(t_, i)) refuse(i, "pointer", "a pointer to a member is not allowed");
+        if (t_.is(i, "&") && is_type(i + 1) && t_.is(i + 2, ":") && t_.is(i + 3, ":") && i > 0 && !is_operand(i - 1))
+            refuse(i, "pointer", "a pointer to a member is not allowed");
         if (!t_.is(i, ":") || !t_.is(i + 1, ":") || !t_.at(i + 1).glued || consumed_[i]) return;
         consumed_[i + 1] = true;
         const auto of = i > 0 && t_.is(i - 1, ">") ? t_.template_name(i - 1) : i - 1;
@@ -205,11 +216,19 @@ private:
         if (t_.is(i + 2, "*")) refuse(i, "pointer", "a pointer to a member is not allowed");
     }
 
-    /// (*f) and (&f)
+    /// Whether a value ends there, so that what follows is a binary operator.
+    bool is_operand(std::size_t i) const {
+        const auto& token = t_.at(i);
+        return token.kind == Kind::Number || (token.kind == Kind::Identifier && token.text != "return") ||
+               t_.is(i, ")") || t_.is(i, "]");
+    }
+
+    /// (*f), (*f[2]), (*), and with & in the place of the *.
     bool pointer_call(std::size_t close) const {
         const auto open = t_.match[close];
-        return close == open + 3 && (t_.is(open + 1, "*") || t_.is(open + 1, "&")) &&
-               t_.at(open + 2).kind == Kind::Identifier;
+        if (!t_.is(open + 1, "*") && !t_.is(open + 1, "&")) return false;
+        return open == 0 || t_.at(open - 1).kind != Kind::Identifier || is_type(open - 1) ||
+               t_.word(open - 1) == "void";
     }
 
     void template_call(std::size_t i) const {

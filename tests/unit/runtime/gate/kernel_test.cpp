@@ -25,6 +25,8 @@ const Case kernels[] = {
      "extern \"C\" __global__ void __launch_bounds__(128) other(const __grid_constant__ cb_args a) {}", "kernel", 1},
     {"not of C", In::Top, "__global__ void other() {}", "kernel", 1},
     {"twice", In::Top, std::string(kHead) + "}", "kernel", 3},
+    {"no body", In::Whole, ir::abi::kernel_abi_text() + std::string(kHead).substr(0, sizeof kHead - 4) + ";", "kernel",
+     abi_lines() + 1},
     {"a template", In::Top,
      "template <int N> __global__ void __launch_bounds__(128) k2(const __grid_constant__ cb_args a) {}", "kernel", 1},
     {"a member", In::Top, "struct S {\n    __global__ void k(const __grid_constant__ cb_args a) {}\n};", "kernel", 2},

@@ -100,6 +100,11 @@ TEST(TextGate, PassesOrdinaryText) {
          "int a = 1, b = 2, c = 3;\nif (a < b && c > (b)) return;\nbool d = a < b, e = c >= (a), f = a << 2 >> (1) > "
          "(b);",
          "", 0},
+        {"what looks like pointers", In::Body,
+         "int x = 3, *p = &x;\nif (*p) (void)x;\nint y = (*p) * (x & sizeof(int)), z = x & (*p);\nstruct S { static "
+         "constexpr int n = 1; };\nint "
+         "m = x & S::n;",
+         "", 0},
         {"a switch", In::Body, "switch (args.max_q) { case 1: break; default: return; }", "", 0},
         {"casts", In::Body,
          "float x = static_cast<float>(threadIdx.x) + (float)16 + float(3);\nunsigned long long a = (unsigned long "

@@ -40,6 +40,12 @@ inline std::pair<std::string, int> whole(const Case& c) {
     }
 }
 
+inline std::string times(int n, const std::string& text) {
+    std::string out;
+    for (int i = 0; i < n; ++i) out += text;
+    return out;
+}
+
 inline void is_refused(const Case& c) {
     const auto [text, before] = whole(c);
     const auto outcome = text_gate(text, declared());
