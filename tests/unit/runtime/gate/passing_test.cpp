@@ -4,6 +4,8 @@
 #include "cubridge/ir/generic.h"
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/gate.h"
+#include "tests/unit/ir/lower/hopper.h"
+#include "tests/unit/ir/lower/orchestration.h"
 #include "tests/unit/ir/transfer/corpus.h"
 #include "tests/unit/runtime/gate/refused.h"
 #include <chrono>
@@ -13,6 +15,7 @@ namespace cubridge::runtime {
 namespace {
 
 namespace corpus = ir::transfer::test;
+namespace lower = ir::lower;
 using refused::In;
 
 void passes(const std::string& cuda, const Declared& declared) {
@@ -59,6 +62,40 @@ TEST(TextGate, PassesWhatRulesMakeOfThem) {
     }
     EXPECT_GT(passed, 60);
     std::cout << passed << " texts of rules\n";
+}
+
+/// What lowering prints of a program's text. False: the file says why there is no program.
+bool lowered_passes(const std::string& program, const std::string& expert) {
+    const auto read = ir::cuir::read(program);
+    if (!read) return false;
+    const auto lowered = lower::test::lowered(program, expert);
+    EXPECT_TRUE(lowered) << lower::test::message(lowered);
+    if (!lowered) return false;
+    Declared declared;
+    for (const auto& kernel : read->kernels) declared.kernels.push_back({kernel.name(), 32, 0, 0});
+    declared.ticket = program.find("ticket: counter") != program.npos;
+    passes(ir::abi::kernel_abi_text() + lowered->cuda, declared);
+    return true;
+}
+
+TEST(TextGate, PassesGoldenProgramsAndEditsOfOrchestration) {
+    int passed = 0;
+    const auto folder = [&](const char* path, const std::string& expert) {
+        for (const auto& e : corpus::fs::directory_iterator(path)) {
+            SCOPED_TRACE(e.path().string());
+            if (e.path().extension() == ".py") passed += lowered_passes(corpus::read(e.path()), expert) ? 1 : 0;
+        }
+    };
+    folder("tests/corpus/transfer", lower::test::expert_text());
+    folder("tests/corpus/residue/golden", lower::test::expert_text());
+    folder("tests/corpus/transfer_sm90", lower::test::hopper_text());
+    folder("tests/corpus/residue/golden_sm90", lower::test::hopper_text());
+    for (const auto& [name, program] : lower::test::orchestrations())
+        passed += lowered_passes(program, lower::test::expert_text()) ? 1 : 0;
+    for (const auto& [name, program] : lower::test::hopper_orchestrations())
+        passed += lowered_passes(program, lower::test::hopper_text()) ? 1 : 0;
+    EXPECT_GT(passed, 150);
+    std::cout << passed << " programs\n";
 }
 
 TEST(TextGate, PassesGenericKernels) {
