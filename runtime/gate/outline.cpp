@@ -63,11 +63,10 @@ private:
 
     /// The end of an item that has no body: its ; at depth 0.
     std::size_t semicolon(std::size_t i, std::size_t end) const {
-        while (i < end && !t_.is(i, ";")) i = any_bracket(i) ? t_.match[i] + 1 : i + 1;
+        while (i < end && !t_.is(i, ";")) i = t_.opens(i) ? t_.match[i] + 1 : i + 1;
         if (i >= end) refuse(i, "declaration", "a declaration does not end");
         return i;
     }
-    bool any_bracket(std::size_t i) const { return t_.is(i, "(") || t_.is(i, "[") || t_.is(i, "{"); }
 
     void items(std::size_t i, std::size_t end, bool members) {
         if (++depth_ > 32) refuse(i, "declaration", "types are nested too deep");
@@ -161,7 +160,8 @@ private:
             return out_.abi_end;
         }
         if (t_.at(name).kind == Kind::Identifier) own_name(name);
-        if (t_.is(open, "=") || (t_.is(open, ";") && open != name + 1)) return variable(i, open, end, members);
+        if (t_.is(open, "=") || (t_.is(open, ";") && open != name + 1) || (t_.is(open, "{") && declares(name, open)))
+            return variable(i, open, end, members);
         if (t_.is(open, ";")) return open + 1;
         const auto close = t_.match[open];
         if (t_.word(i) == "struct" || (t_.word(i) == "class" && t_.word(i - 1) != "enum")) items(open + 1, close, true);
@@ -169,6 +169,18 @@ private:
         if (!t_.is(close + 1, ";"))
             refuse(close + 1, "global", "a type's definition may not declare a variable as well", "end it with a ;");
         return close + 2;
+    }
+
+    /// Whether another name than the type's stands before its {.
+    bool declares(std::size_t name, std::size_t open) const {
+        auto k = t_.at(name).kind == Kind::Identifier ? name + 1 : name;
+        if (t_.is(k, "<"))
+            for (int depth = 0; k < open; k = t_.opens(k) ? t_.match[k] + 1 : k + 1) {
+                depth += t_.is(k, "<") ? 1 : t_.is(k, ">") ? -1 : 0;
+                if (depth == 0) break;
+            }
+        if (t_.is(k, ">")) ++k;
+        return k != open && !t_.is(k, ":") && !(t_.word(k) == "final" && (k + 1 == open || t_.is(k + 1, ":")));
     }
 
     /// A name that a declaration gives to something.
@@ -192,7 +204,7 @@ private:
         const auto last = semicolon(i, end);
         const auto name = name_of(i, stop);
         if (members && !is_static && !constant && !of_device) { // of each object
-            for (auto k = i; k < last; k = any_bracket(k) ? t_.match[k] + 1 : k + 1)
+            for (auto k = i; k < last; k = t_.opens(k) ? t_.match[k] + 1 : k + 1)
                 if (t_.at(k).kind == Kind::Identifier &&
                     (t_.is(k + 1, ",") || t_.is(k + 1, ";") || t_.is(k + 1, "[") || t_.is(k + 1, "=")))
                     out_.callables.emplace(t_.word(k)); // as its constructor initialises it
@@ -208,7 +220,7 @@ private:
                    fixed ? "a constant is a constexpr number"
                          : "only constexpr numbers may stand outside of functions");
         own_name(name);
-        for (auto k = name; k < last; k = any_bracket(k) ? t_.match[k] + 1 : k + 1)
+        for (auto k = name; k < last; k = t_.opens(k) ? t_.match[k] + 1 : k + 1)
             if (t_.at(k).kind == Kind::Identifier && (t_.is(k + 1, "=") || t_.is(k + 1, "{"))) {
                 if (!members) out_.constants.emplace(t_.word(k));
                 if (!members && t_.at(k + 2).kind == Kind::Number && (t_.is(k + 3, ";") || t_.is(k + 3, ",")))
@@ -221,7 +233,7 @@ private:
     /// The last name before what ends the declarator.
     std::size_t name_of(std::size_t i, std::size_t stop) const {
         auto name = i;
-        for (auto k = i; k < stop; k = any_bracket(k) ? t_.match[k] + 1 : k + 1)
+        for (auto k = i; k < stop; k = t_.opens(k) ? t_.match[k] + 1 : k + 1)
             if (t_.at(k).kind == Kind::Identifier) name = k;
         return name;
     }
@@ -273,6 +285,8 @@ private:
             if (is_template || members) refuse(begin, "kernel", "a kernel may be no template and no member");
             return kernel(i, parameters, end);
         }
+        if (!is_operator && !members && out_.types.count(t_.word(name)) != 0) // or a type, and the variable in brackets
+            refuse(name, "declaration", fmt::format("a function may not be called as the type `{}`", t_.word(name)));
         if (is_extern) refuse(i, "declaration", fmt::format("`{}` is extern", t_.word(name)), "only kernels are");
         if (!is_operator) own_name(name);
         judged(i, parameters);
@@ -286,6 +300,7 @@ private:
             if (t_.word(k) == "asm" || t_.at(k).kind == Kind::String)
                 refuse(k, "declaration", "a function may not name a symbol");
             if (t_.is(k, ";")) {
+                alone(i, parameters, k);
                 if (!members) bodiless_.emplace_back(t_.word(name), name);
                 return k + 1;
             }
@@ -293,12 +308,19 @@ private:
                 const bool member = initialises && (t_.at(k - 1).kind == Kind::Identifier || t_.is(k - 1, ">"));
                 k = t_.match[k];
                 if (member) continue;
+                alone(i, parameters, initialises ? 0 : t_.match[k]);
                 if (!members && !is_operator) defined_.emplace(t_.word(name));
                 return k + 1;
             }
-            if (any_bracket(k)) k = t_.match[k];
+            if (t_.opens(k)) k = t_.match[k];
         }
         refuse(begin, "declaration", "a function does not end");
+    }
+
+    /// Neither before its parameters nor behind them is another name declared.
+    void alone(std::size_t i, std::size_t parameters, std::size_t stop) const {
+        if (t_.is_list(i, parameters) || t_.is_list(t_.match[parameters] + 1, stop))
+            refuse(i, "declaration", "a function is declared by itself");
     }
 
     std::size_t kernel(std::size_t i, std::size_t parameters, std::size_t end) {

@@ -66,6 +66,14 @@ std::size_t Text::template_name(std::size_t i) const {
     return i;
 }
 
+bool Text::is_list(std::size_t i, std::size_t end) const {
+    for (int depth = 0; i < end; i = opens(i) ? match[i] + 1 : i + 1) {
+        depth += is(i, "<") ? 1 : is(i, ">") && !is(i - 1, "-") ? -1 : 0;
+        if (is(i, ",") && depth <= 0) return true;
+    }
+    return false;
+}
+
 const Names& abi_structs() {
     static const Names all = [] {
         Names out;

@@ -21,6 +21,9 @@ struct Text {
         return at(i).kind == Token::Kind::Identifier ? at(i).text : std::string_view();
     }
     bool is(std::size_t i, std::string_view mark) const { return at(i).is(mark); }
+    bool opens(std::size_t i) const { return is(i, "(") || is(i, "[") || is(i, "{"); }
+    /// Whether a comma stands there, but in brackets or between < and >.
+    bool is_list(std::size_t i, std::size_t end) const;
     /// The name before the < that belongs to the > at i, where that may close a template's arguments; else i.
     std::size_t template_name(std::size_t i) const;
     std::size_t line(std::size_t i) const {

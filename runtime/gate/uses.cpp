@@ -29,7 +29,7 @@ public:
         : t_(text), o_(outline), declared_(declared), consumed_(text.tokens.size()) {
         std::vector<std::size_t> open;
         for (std::size_t i = 0; i < t_.tokens.size(); ++i) {
-            if (t_.is(i, "(") || t_.is(i, "[") || t_.is(i, "{")) open.push_back(i);
+            if (t_.opens(i)) open.push_back(i);
             if (t_.is(i, ")") || t_.is(i, "]") || t_.is(i, "}")) open.pop_back();
             if (o_.judged[i] || t_.at(i).kind != Kind::Identifier || word(t_.word(i)) != Word::Own) continue;
             if (!is_introduced(i)) continue;
@@ -86,7 +86,7 @@ private:
             const bool another =
                 is_type(k) && (t_.at(k + 1).kind == Kind::Identifier || t_.is(k + 1, "*") || t_.is(k + 1, "&"));
             if (another) return;
-            if (t_.is(k, "(") || t_.is(k, "[") || t_.is(k, "{")) k = t_.match[k];
+            if (t_.opens(k)) k = t_.match[k];
             if (!t_.is(k, ",")) continue;
             while (t_.is(k + 1, "*") || t_.is(k + 1, "&")) ++k;
             if (t_.at(k + 1).kind == Kind::Identifier) introduced_.emplace(t_.word(k + 1));
@@ -377,7 +377,7 @@ Constants constants_of(const Text& t) {
         for (auto k = i + 1; k < t.tokens.size() && !t.is(k, ";") && t.word(k) != "constexpr"; ++k) {
             const bool named = t.at(k).kind == Kind::Identifier && (t.is(k + 1, "=") || t.is(k + 1, "{"));
             if (named) out.emplace_back(t.word(k));
-            if (t.is(k, "(") || t.is(k, "[") || t.is(k, "{")) k = t.match[k];
+            if (t.opens(k)) k = t.match[k];
         }
     }
     return out;
