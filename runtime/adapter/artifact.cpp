@@ -221,6 +221,9 @@ ir::Result<Artifact> Artifact::from_record(const cache::Record& record) {
     if (a.places.size() != a.plan.operands.size() ||
         std::any_of(a.places.begin(), a.places.end(), [](int place) { return place < -1 || place >= 64; }))
         return incomplete("its operands don't fit its plan");
+    if (record.made_by != "rules" && record.made_by != "generic")
+        if (const auto passed = both_gates(a.cuda, a.cubin, declared_by(a.plan)); !passed)
+            return incomplete("it does not pass the gates: " + passed.fault().text());
     return a;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/compiler/include_gate.h"
 #include "runtime/compiler/log.h"
 #include "runtime/compiler/options.h"
+#include "runtime/gate/foreign.h"
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -87,7 +88,7 @@ Outcome<CompileResult> NvrtcCompiler::compile(const CompileJob& job) {
     }
     auto compiler = identity();
     if (!compiler) return compiler.fault();
-    auto result = build(job);
+    auto result = gated_ ? gates::guarded(job, [&] { return build(job); }) : build(job);
     if (result) result->compiler = *compiler;
     return result;
 }

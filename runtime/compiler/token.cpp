@@ -42,10 +42,12 @@ void Tokens::skip_blanks(bool in_directive) {
 }
 
 Token Tokens::next() {
+    const auto before = at_;
     skip_blanks(false);
     Token token;
     token.line = line();
     token.first = first_;
+    token.glued = at_ == before;
     if (at_ >= text_.size()) return token;
     const char c = text_[at_];
     if (c == '\n') {
@@ -128,7 +130,7 @@ std::string Tokens::literal(char quote) {
     throw gate_fault(begin, "a literal does not end on its line");
 }
 
-/// Resolves one escape sequence; unknown ones stand for the character itself.
+/// Resolves one escape sequence.
 char32_t Tokens::escape() {
     const auto hex = [&](std::size_t most) {
         char32_t code = 0;
@@ -157,7 +159,15 @@ char32_t Tokens::escape() {
     case 'n': return U'\n';
     case 't': return U'\t';
     case 'r': return U'\r';
-    default: return static_cast<unsigned char>(c);
+    case 'a': return U'\a';
+    case 'b': return U'\b';
+    case 'f': return U'\f';
+    case 'v': return U'\v';
+    case '\\':
+    case '\'':
+    case '"':
+    case '?': return static_cast<unsigned char>(c);
+    default: throw gate_fault(line(), "an escape sequence that not all compilers know");
     }
 }
 

@@ -1,4 +1,4 @@
-// The preprocessing tokens of CUDA text, as far as the include gate needs to tell them apart.
+// The preprocessing tokens of CUDA text, as far as gates need to tell them apart.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "runtime/compiler/source_text.h"
@@ -11,13 +11,13 @@ struct Token {
     std::string text; ///< as written after splicing; of a String: its value, escapes resolved
     std::size_t line = 0;
     bool first = false; ///< nothing but blanks and comments before it since any line end, one inside a comment included
+    bool glued = false; ///< the one before ends where it begins
 
     bool is(std::string_view mark) const { return kind == Kind::Mark && text == mark; }
 };
 
 /// Reads a text token by token. Comments are blanks. A Hash is # or its digraph %:, and ## is two of them. Throws a
-/// Fault
-/// ("gate") on what it does not understand: the gate catches it, nothing else uses this.
+/// Fault ("gate") on what it does not understand, which the gates catch.
 class Tokens {
 public:
     explicit Tokens(const SourceText& source) : source_(source), text_(source.text) {}

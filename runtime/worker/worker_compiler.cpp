@@ -3,6 +3,7 @@
 #include "runtime/worker/worker_compiler.h"
 #include "cubridge/cache/digest.h"
 #include "runtime/compiler/nvrtc_library.h"
+#include "runtime/gate/foreign.h"
 #include "runtime/worker/find.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -144,7 +145,8 @@ Outcome<CompileResult> Workers::in_a_worker(const CompileJob& job, bool& started
 Outcome<CompileResult> Workers::compile(const CompileJob& job) {
     if (fork_.forked()) return forked();
     bool started = true;
-    auto result = in_a_worker(job, started);
+    auto result =
+        gates::guarded(job, [&] { return in_a_worker(job, started); }); // here: the worker may be lying by then
     if (started || settings_.otherwise == nullptr || job.foreign) return result;
     auto here = settings_.otherwise->compile(job);
     if (here) here->note = "compiled in this process: " + result.fault().text();

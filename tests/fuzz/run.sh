@@ -13,6 +13,7 @@ corpus=$here/../corpus
 seeds() { # <program>
     case $1 in
     fuzz_syntax) echo "$corpus/syntax" "$corpus/bad" ;;
+    fuzz_gates) echo "$here/../../ir/experts" ;;
     *) echo "$here/findings" "$corpus/respell" "$corpus/near" "$corpus/bad" ;;
     esac
 }
@@ -22,9 +23,11 @@ names=() pids=() status=0
 for source in "$here"/fuzz_*.cpp; do
     name=$(basename "$source" .cpp)
     mkdir -p "$build/corpus/$name"
+    dict=$here/${name#fuzz_}.dict
+    [ -f "$dict" ] || dict=$here/specification.dict
     # shellcheck disable=SC2046 # a list of folders
     "$build/tests/fuzz/$name" -max_total_time="$seconds" -max_len=4096 -timeout=60 -rss_limit_mb=3000 -print_final_stats=1 \
-        -dict="$here/specification.dict" -artifact_prefix="$out/" "$build/corpus/$name" $(seeds "$name") >"$out/$name.log" 2>&1 &
+        -dict="$dict" -artifact_prefix="$out/" "$build/corpus/$name" $(seeds "$name") >"$out/$name.log" 2>&1 &
     names+=("$name") pids+=($!)
 done
 for k in "${!pids[@]}"; do

@@ -1,7 +1,7 @@
 // CUDA text to a cubin. One interface, so that an in-process compiler, one in a worker and none at all pass the same
 // tests. SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "cubridge/runtime/fault.h"
+#include "cubridge/runtime/gate.h"
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -23,7 +23,9 @@ struct CompileJob {
     std::vector<std::string> options; ///< after those that are always given; only options that touch no file
     std::vector<Header> headers;
     std::chrono::milliseconds deadline{0}; ///< 0: none. A request: NVRTC's front end may overrun it by many seconds
-    bool foreign = false; ///< no rule of ours printed it: where it should be compiled in a worker, then only there
+    bool foreign = false; ///< no rule of ours printed it: where it should be compiled in a worker, then only there; and
+                          ///< it passes the gates on either side of the compiler or is not given out
+    Declared declared{};  ///< of a foreign text: what it says of itself
 };
 
 /// One kernel as ptxas reports it.
@@ -51,8 +53,8 @@ struct CompileResult {
 };
 
 /// Compiles. Any thread, several at a time. Faults: "no_compiler", "option", "gate" (the source asks for something that
-/// it may not have; nothing was compiled), "arch", "compile" (`detail` is the log, only lines about the source),
-/// "deadline", "empty". No state outlives a call.
+/// it may not have, and was not compiled; or its cubin has what was not declared), "arch", "compile" (`detail` is the
+/// log, only lines about the source), "deadline", "empty". No state outlives a call.
 class Compiler {
 public:
     virtual ~Compiler() = default;

@@ -98,6 +98,8 @@ const Case refused[] = {
     {"assembler incbin", "void f() { asm(\"x;\\n.incbin \\\"/etc/passwd\\\"\"); }\n", "line 1: .incbin"},
     {"assembler, escaped", "void f() { asm(\"\\x2e\\151nclude 'x'\"); }\n", "line 1: .include"},
     {"assembler, escaped by name", "void f() { asm(\"\\u002einclude 'x'\"); }\n", "line 1: .include"},
+    {"assembler, escaped for another compiler", "void f() { asm(\"\\N{FULL STOP}include 'x'\"); }\n",
+     "line 1: an escape"},
     {"assembler, joined", "void f() { asm(\".incl\"\n  /* */ \"ude 'x'\"); }\n", "line 2: .include"},
     {"assembler, joined over a directive", "void f() { asm(\".incl\"\n#if 1\n\"ude 'x'\"\n#endif\n); }\n",
      "line 2: a directive may not follow"},
