@@ -44,7 +44,7 @@ std::optional<std::int64_t> named_size(const std::string& word, const Dims& at) 
 }
 
 constexpr const char* kLays[] = {"heads", "rows", "padded", "shared by the batch", "shared by heads"};
-constexpr const char* kContents[] = {"normal", "loud", "one-hot", "needles"};
+constexpr const char* kContents[] = {"normal", "loud", "one-hot", "needles", "sloped"};
 constexpr const char* kIntegers[] = {"edges", "sorted", "unsorted", "descent"};
 
 } // namespace

@@ -17,8 +17,9 @@ struct Unit {
 
 /// How q, k, v and o lie in memory.
 enum class Lay { Heads, Rows, Padded, SharedBatch, SharedHeads, Count };
-/// What q, k and v hold. OneHot: v reads out the set of keys. Needles: one key a row stands out.
-enum class Contents { Normal, Loud, OneHot, Needles, Count };
+/// What q, k and v hold. OneHot: v reads out the set of keys. Needles: keys at and beside every boundary stand out.
+/// Sloped: keys grow towards one end, so that what a kernel takes to be the largest score is not for long.
+enum class Contents { Normal, Loud, OneHot, Needles, Sloped, Count };
 /// What integer operands hold. Edges: 0, 1, Sk - 1, Sk, Sk + 1. Descent: each less than its position.
 enum class Integers { Edges, Sorted, Unsorted, Descent, Count };
 

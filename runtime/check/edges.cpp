@@ -8,6 +8,7 @@ namespace cubridge::runtime {
 namespace {
 
 constexpr std::size_t kMostNumbers = 4;
+constexpr std::int64_t kLong = 8192;   // keys at which errors of one key hide best
 constexpr std::int64_t kFew = 1 << 19; // elements of q, k and v that a case of two requests or KV heads may have
 
 void collect(ir::Expr e, std::set<ir::Expr>& seen, std::set<std::int64_t>& out) {
@@ -41,6 +42,7 @@ std::vector<Sizes> sizes_around(const Tiles& t, const std::vector<std::int64_t>&
                                      {2 * m, n / 2},
                                      {m + n + 1, m + n + 1}})
         out.push_back({std::max<std::int64_t>(rows, 1), std::max<std::int64_t>(keys, 1)});
+    out.push_back({17, kLong + n / 2 + 1});
     for (const std::int64_t x : numbers) {
         out.push_back({x + 1, x + 1});
         out.push_back({std::min(x + n + 1, m), x + n + 1});
@@ -79,7 +81,7 @@ std::vector<Case> cases_around(const ir::Specification& specification, const ir:
         };
         c.q = in_turn(Lay::Count, 0);
         c.kv = in_turn(Lay::Count, turn / 5);
-        c.contents = in_turn(Contents::Count, 0);
+        c.contents = c.Sk > kLong ? Contents::Needles : in_turn(Contents::Count, 0);
         c.integers = in_turn(Integers::Count, turn / 4);
         c.operands_apart = turn % 3 == 1;
         c.held = turn % 4 != 3;

@@ -15,9 +15,9 @@ struct Tiles {
 std::vector<std::int64_t> numbers_of(const ir::Specification& specification);
 
 /// Key counts 1, one less and one more than a tile and than all stages, rows likewise, Sq unlike Sk both ways, one
-/// position before and behind each number of the text (four at most), CTAs that draw several work items each, requests
-/// of unlike lengths, some of none; contents, layouts and operands in turns that `seed` begins. Only what the text
-/// allows; small ones, which the CPU can evaluate, among them. Deterministic.
+/// position before and behind each number of the text (four at most), 8192 keys and some, CTAs that draw several work
+/// items each, requests of unlike lengths, some of none; contents, layouts and operands in turns that `seed` begins.
+/// Only what the text allows; small ones, which the CPU can evaluate, among them. Deterministic.
 std::vector<Case> cases_around(const ir::Specification& specification, const ir::Request& request, const Tiles& tiles,
                                std::uint64_t seed);
 

@@ -1,11 +1,13 @@
 // Drawing inputs that see much: integers at the edges, one-hot values, keys that stand out.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/inputs.h"
+#include "runtime/check/edges.h"
 #include "runtime/check/rounding.h"
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
+#include <set>
 
 namespace cubridge::runtime {
 
@@ -54,20 +56,46 @@ public:
         const auto& numbers = Normals::of(a.dtype);
         const bool loud = case_.contents == Contents::Loud && x.role == Input::Role::Query,
                    one_hot = case_.contents == Contents::OneHot && x.role == Input::Role::Value,
-                   needles = case_.contents == Contents::Needles && x.role == Input::Role::Key;
+                   needles = case_.contents == Contents::Needles && x.role == Input::Role::Key,
+                   sloped = case_.contents == Contents::Sloped && x.role == Input::Role::Key;
         std::uint64_t four = 0;
         double* to = a.values.data();
         double* const end = to + a.values.size();
         for (std::int64_t row = 0; to != end; row = row + 1 == rows ? 0 : row + 1) {
             // The needle, and the keys at both ends of every row, score far above the rest.
             const double by = needles && (row == needle || row == 0 || row == rows - 1) ? 4 : 1; // no more digits
+            const std::int64_t from_end = case_.number % 2 == 0 ? row : rows - 1 - row;
+            const double slope = 8 * static_cast<double>(from_end) / static_cast<double>(rows);
             for (std::int64_t column = 0; column < width; ++column, ++to) {
                 four = column % 4 == 0 ? random_() : four >> Normals::kBits;
                 const double v = numbers[four & ((1U << Normals::kBits) - 1)];
-                *to = one_hot ? (row % width == column ? 1 : 0) : loud ? rounded(6 * v, a.dtype) : v * by;
+                *to = one_hot  ? (row % width == column ? 1 : 0)
+                      : loud   ? rounded(6 * v, a.dtype)
+                      : sloped ? rounded(slope * v, a.dtype)
+                               : v * by;
             }
         }
         return share(x, std::move(a));
+    }
+
+    /// Keys at and beside what the rows of both ends and the middle may see last or first, by a number that the text or
+    /// an operand compares positions with, stand out: one key too many or too few then shows however many there are.
+    void boundaries(Array& k, const std::vector<std::int64_t>& numbers) const {
+        const std::int64_t rows = k.shape[2], width = k.shape[3];
+        std::set<std::int64_t> stand_out;
+        const auto around = [&](std::int64_t at) {
+            for (const std::int64_t j : {at - 1, at, at + 1})
+                if (j > 0 && j < rows - 1) stand_out.insert(j); // both ends stand out already
+        };
+        for (const std::int64_t i : {std::int64_t{0}, case_.Sq / 2, case_.Sq - 1})
+            for (const std::int64_t at : {i, i + case_.Sk - case_.Sq}) {
+                around(at);
+                for (const std::int64_t x : numbers) around(at - x);
+            }
+        for (const std::int64_t x : numbers) around(x);
+        for (std::size_t n = 0; n < k.values.size(); n += static_cast<std::size_t>(width))
+            if (stand_out.contains(static_cast<std::int64_t>(n) / width % rows))
+                for (std::int64_t c = 0; c < width; ++c) k.values[n + static_cast<std::size_t>(c)] *= 4;
     }
 
     Array tensor(const Input& x, std::vector<std::int64_t> shape) {
@@ -170,6 +198,13 @@ std::vector<ir::Argument> draw_inputs(const ir::Specification& specification, co
                 a = draw.main(x, std::move(shape));
         }
         out.push_back(std::move(a));
+    }
+    if (c.contents == Contents::Needles && out.size() > 1 && out[1]) {
+        auto numbers = numbers_of(specification);
+        for (std::size_t k = 0; k < out.size(); ++k)
+            if (out[k] && out[k]->shape.empty() && !ir::is_float(scalar.inputs[k].dtype))
+                numbers.push_back(static_cast<std::int64_t>(out[k]->values[0]));
+        draw.boundaries(*out[1], numbers);
     }
     return out;
 }

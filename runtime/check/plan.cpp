@@ -129,17 +129,18 @@ private:
         const bool real = plan_.units[static_cast<std::size_t>(first)].real;
         // The CPU alone evaluates up to 65 keys, and the text at the real head dims not much more.
         const int classes = real || options_.small || !options_.driver ? 3 : static_cast<int>(kLengths.size());
-        const auto levels = std::vector<int>{count,
-                                             classes,
-                                             classes,
-                                             3,
-                                             2,
-                                             static_cast<int>(Lay::Count),
-                                             static_cast<int>(Lay::Count),
-                                             static_cast<int>(Contents::Count),
-                                             static_cast<int>(Integers::Count),
-                                             2,
-                                             2};
+        const auto levels =
+            std::vector<int>{count,
+                             classes,
+                             classes,
+                             3,
+                             2,
+                             static_cast<int>(Lay::Count),
+                             static_cast<int>(Lay::Count),
+                             static_cast<int>(Contents::Sloped), // sloped ones are those of cases_around()
+                             static_cast<int>(Integers::Count),
+                             2,
+                             2};
         const auto rows = pairwise(levels, most, options_.seed + static_cast<std::uint64_t>(first),
                                    [&](const std::vector<int>& row) { return make(row, first, 0).has_value(); });
         int turn = 0;

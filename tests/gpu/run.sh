@@ -197,7 +197,9 @@ check() {
         : >"$rows"
         status=0
         say "== $name"
-        CUBRIDGE_CHECK_ROWS=$rows timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$folder/$name" || status=$?
+        CUBRIDGE_GALLERY=$root/tests/gallery CUBRIDGE_SPECS=$specs CUBRIDGE_GALLERY_RECORD=$results/gallery-$(slug).json \
+            CUBRIDGE_COMMIT=$(cat "$folder/commit" 2>/dev/null || say unknown) \
+            CUBRIDGE_CHECK_ROWS=$rows timeout --kill-after=10 "${CUBRIDGE_CHECK_TIMEOUT:-300}" "$folder/$name" || status=$?
         if [ "$status" = 77 ]; then continue; fi
         if [ -z "$gpu" ]; then gpu=$(sed -n 's/^gpu\t0\t//p' "$rows" | head -n 1); fi
         sed "/^gpu\t/d; s/^/$name\t/" "$rows" >>"$all"
