@@ -5,6 +5,7 @@
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/why.h"
 #include "runtime/adapter/compiling.h"
+#include "runtime/adapter/examine.h"
 #include "runtime/adapter/gate.h"
 #include "runtime/adapter/references.h"
 #include "runtime/adapter/refusal.h"
@@ -399,38 +400,17 @@ private:
     bool verify(Artifact& artifact) {
         Timed stage(*this, "verify");
         if (options_.verifier == nullptr) return stage.skipped(artifact.verification.record), true;
-        const auto not_run = [&](const Fault& fault) {
-            unverified_because_ = fault;
-            stage.skipped(artifact.verification.record + "; not run: " + fault.text());
-            return true;
-        };
-        if (auto done = references()->ready(); !done) return not_run(done.fault());
-        VerifyJob job;
-        job.specification = {std::shared_ptr<void>(), &specification_};
-        job.request = request_;
-        job.kernel = {artifact.cubin, artifact.plan};
-        const auto order = specification_.order();
-        for (std::size_t k = 0; k < artifact.places.size(); ++k) // another text of the subject has other names
-            if (const int place = artifact.places[k]; place >= 0 && static_cast<std::size_t>(place) < order.size())
-                job.kernel.plan.operands[k].name =
-                    specification_.inputs()[static_cast<std::size_t>(order[static_cast<std::size_t>(place)])].name;
-        job.exact = references()->exact();
-        if (artifact.build.made_by != "generic") job.baseline = references()->baseline();
-        job.program = artifact.program;
-        if (options_.deadline != cache::Deadline::max())
-            job.deadline = std::min(job.deadline, std::chrono::duration_cast<std::chrono::milliseconds>(
-                                                      std::max(options_.deadline - Clock::now(), Clock::duration(1))));
-        const auto result = options_.verifier->verify(job);
-        if (!result) return not_run(result.fault());
-        if (!result->passed) return stage.failed(result->record()), false;
-        artifact.verification.level = Verified::Gpu;
-        auto& record = artifact.verification.record;
-        for (const std::string unseen : {"; not run on a GPU", "compiled, not run"})
-            if (const auto at = record.find(unseen); at != record.npos) record.erase(at, unseen.size());
-        record += (record.empty() ? "" : "; ") + result->record();
-        artifact.verification.error_ratio = result->ratio;
-        stage.ok();
-        return true;
+        const auto seen =
+            examine(artifact, specification_, request_, *references(), *options_.verifier, options_.deadline);
+        if (seen.fault) {
+            unverified_because_ = seen.fault;
+            stage.skipped(artifact.verification.record + "; not run: " + seen.fault->text());
+        } else if (!seen.wrong.empty()) {
+            stage.failed(seen.wrong);
+        } else {
+            stage.ok();
+        }
+        return seen.wrong.empty();
     }
 
     /// A stored kernel that no GPU has run yet. True: it is the answer, or there is none.
