@@ -47,7 +47,7 @@ class Nvrtc:
         call.nvrtcDestroyProgram(ctypes.byref(program))
         log = log.value.decode(errors="replace")
         if status != 0:
-            raise Bad("does not compile: " + next((line for line in log.splitlines() if "error" in line), log[:300]))
+            raise Bad("does not compile: " + next((line for line in log.splitlines() if re.search("error|fatal", line)), log[-300:]))
         return log
 
 
