@@ -68,7 +68,7 @@ bool print_by_rows(Lines& out, Expressions& x, const Type& type, const std::stri
     const auto put = [&](const std::string& line) { out.push_back(indent + line); };
     put("{");
     std::string is_plain;
-    Expressions near = x, far = x; // what stands for a read there means nothing elsewhere
+    Expressions near = x, far = x; // what stands for a read means nothing elsewhere
     for (auto& m : all) {
         m.at = own(m.operand + "_at");
         m.first = own(m.operand + "_first");
@@ -104,7 +104,8 @@ bool print_by_rows(Lines& out, Expressions& x, const Type& type, const std::stri
             "[" + e + "] = " + by.print(value, type.elem, {Form::Tile, e}) + ";");
     };
     put("    if (" + plain + "(" + tile + " - 1)) { // side by side, and none is clamped");
-    print_elements(out, near, type, name, value, indent + "        ");
+    Expressions whole = near;
+    print_elements(out, whole, type, name, value, indent + "        ");
     put("    } else UNROLL for (int " + part + " = 0; " + part + " < " + tile + "; " + part +
         " += 16) { // few at a time: their addresses take registers");
     put("        const int " + end + " = min(" + part + " + 16, " + tile + ");");
