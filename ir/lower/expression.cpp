@@ -28,11 +28,6 @@ enum : int {
     kAtom = 16
 };
 
-bool loads(const Node& node) {
-    return node.kind == Kind::Subscript ||
-           std::any_of(node.items.begin(), node.items.end(), [](const auto& i) { return i && loads(*i); });
-}
-
 int level_of(const std::string& op) {
     if (op == "*" || op == "/" || op == "%") return kProduct;
     if (op == "+" || op == "-") return kSum;
@@ -153,7 +148,7 @@ Expressions::Text Expressions::text(const Node& node, const Where& where) const 
         const Type t = type(node);
         return {it->second + index_text(t, where), kAtom, t.elem};
     }
-    if (const auto it = standing_.find(&node); it != standing_.end()) return {it->second, kAtom, type(node).elem};
+    if (const auto it = standing_.find(&node); it != standing_.end()) return {it->second.first, kAtom, type(node).elem};
     switch (node.kind) {
     case Kind::Int: return {std::to_string(node.integer), node.integer < 0 ? kUnary : kAtom, Elem::Int};
     case Kind::Float: {
@@ -239,6 +234,13 @@ Expressions::Text Expressions::binary(const Node& node, const Where& where) cons
         return {term(a, t.elem, where, level) + " " + op + " " + term(b, t.elem, where, level + 1), level, t.elem};
     }
     return infix(a, op, b, t.elem, where);
+}
+
+/// Whether it reads memory that may only be read where the expression asks for it.
+bool Expressions::loads(const Node& node) const {
+    if (const auto it = standing_.find(&node); it != standing_.end()) return !it->second.second;
+    return node.kind == Kind::Subscript ||
+           std::any_of(node.items.begin(), node.items.end(), [&](const auto& i) { return i && loads(*i); });
 }
 
 /// An integer that an operand holds may be any: a window without an end is the largest there is.

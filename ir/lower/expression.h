@@ -40,8 +40,12 @@ public:
     static std::vector<const syntax::Node*> votes(const syntax::Node& node);
     /// The name of the row that holds the value of such a call from now on; of a vote, of the scalar.
     void hold(const syntax::Node* reduction, std::string row) { held_[reduction] = std::move(row); }
-    /// What is printed for that node at the element asked for, from now on.
-    void stand(const syntax::Node* node, std::string text) { standing_[node] = std::move(text); }
+    bool held(const syntax::Node& node) const { return held_.count(&node) != 0; }
+    /// What is printed for that node at the element asked for, from now on. `always`: it may be read where nothing asks
+    /// for it.
+    void stand(const syntax::Node* node, std::string text, bool always = false) {
+        standing_[node] = {std::move(text), always};
+    }
 
 private:
     struct Text {
@@ -68,12 +72,14 @@ private:
     Text converted(const syntax::Node& node, Elem as, const Where& where) const;
     std::string tight(const syntax::Node& node, Elem as, const Where& where, int least) const;
     bool is_data(const syntax::Node& node) const;
+    bool loads(const syntax::Node& node) const;
     std::string term(const syntax::Node& node, Elem as, const Where& where, int least) const;
     Text infix(const syntax::Node& a, const std::string& op, const syntax::Node& b, Elem as, const Where& where) const;
     std::string arguments(const syntax::Node& node, Elem as, const Where& where) const;
 
     const Scope& scope_;
-    std::map<const syntax::Node*, std::string> held_, standing_;
+    std::map<const syntax::Node*, std::string> held_;
+    std::map<const syntax::Node*, std::pair<std::string, bool>> standing_;
 };
 
 /// Names in an expression that are variables, callees of functions left out. Each once.

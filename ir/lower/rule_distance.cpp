@@ -1,47 +1,38 @@
 // Tiles that read a table by the distance of their columns and rows: elements of a thread lie at constant distances
 // from its first, so that one address serves all of them. SPDX-License-Identifier: Apache-2.0
 #include "ir/lower/rules.h"
-#include <algorithm>
 
 namespace cubridge::ir::lower {
 
 using syntax::Kind;
 using syntax::Node;
 
-namespace {
-
-/// Reads of workspace tables by the numbers of both columns and rows.
-void reads_in(const Node& node, const Expressions& x, std::vector<const Node*>& out) {
-    if (node.kind == Kind::Subscript && node.items[0]->kind == Kind::Name &&
-        x.type(*node.items[0]).form == Form::Work && x.type(node).form == Form::Tile)
+void tile_reads(const Node& node, Form form, const Expressions& x, std::vector<const Node*>& out) {
+    if (x.held(node)) return;
+    if (node.kind == Kind::Subscript && node.items[0]->kind == Kind::Name && x.type(*node.items[0]).form == form &&
+        x.type(node).form == Form::Tile)
         out.push_back(&node);
     for (const auto& i : node.items)
-        if (i) reads_in(*i, x, out);
+        if (i) tile_reads(*i, form, x, out);
 }
 
-/// How often column and row numbers stand in a sum. Nothing: it is no such sum.
-struct Slopes {
-    int columns = 0, rows = 0;
-};
 std::optional<Slopes> slopes(const Node& node, const Expressions& x) {
     const Form form = x.type(node).form;
     if (form == Form::Scalar) return Slopes{};
-    if (node.kind == Kind::Name && form == Form::Cols) return Slopes{1, 0};
-    if (node.kind == Kind::Name && form == Form::Rows) return Slopes{0, 1};
+    if (node.kind == Kind::Name && form == Form::Cols) return Slopes{1, 0, node.text};
+    if (node.kind == Kind::Name && form == Form::Rows) return Slopes{0, 1, ""};
     if (node.kind != Kind::Binary || (node.text != "+" && node.text != "-")) return std::nullopt;
     const auto a = slopes(*node.items[0], x), b = slopes(*node.items[1], x);
     if (!a || !b) return std::nullopt;
     const int sign = node.text == "+" ? 1 : -1;
-    return Slopes{a->columns + sign * b->columns, a->rows + sign * b->rows};
+    return Slopes{a->columns + sign * b->columns, a->rows + sign * b->rows, b->name.empty() ? a->name : b->name};
 }
-
-} // namespace
 
 bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::string& name, const Node& value,
                        const std::string& indent) {
     if (type.form != Form::Tile) return false;
     std::vector<const Node*> reads;
-    reads_in(value, x, reads);
+    tile_reads(value, Form::Work, x, reads);
     if (reads.size() != 1) return false;
     const Node& read = *reads[0];
     const std::string& table = read.items[0]->text;
@@ -50,16 +41,10 @@ bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::
     const Node& index = *at.back();
     const auto by = slopes(index, x);
     if (!by || by->columns != 1 || by->rows != -1 || (element != "f32" && element != "i32")) return false;
-    std::string row = table + "(", columns;
+    std::string row = table + "(";
     for (std::size_t k = 0; k + 1 < at.size(); ++k) {
         if (x.type(*at[k]).form != Form::Scalar) return false;
         row += x.print(*at[k], Elem::Int) + ", ";
-    }
-    for (const auto& n : names_in(index)) {
-        Node one;
-        one.kind = Kind::Name;
-        one.text = n;
-        if (x.type(one).form == Form::Cols) columns = n;
     }
     auto taken = names_in(value);
     taken.push_back(name);
@@ -78,10 +63,10 @@ bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::
     out.push_back(indent + "    " + pointer + line + " = &" + row + "0);");
     out.push_back(indent + "    const int " + first + " = " + x.print(index, Elem::Int, {Form::Tile, "0"}) + ", " +
                   last + " = max((int)" + table + ".size[" + std::to_string(at.size() - 1) + "], 1) - 1;");
-    out.push_back(indent + "    if (" + first + " >= 8 * (ROWS - 1) && " + first + " + " + columns + ".offset(COLS(" +
+    out.push_back(indent + "    if (" + first + " >= 8 * (ROWS - 1) && " + first + " + " + by->name + ".offset(COLS(" +
                   type.columns + ") - 1) <= " + last + ") { // none is clamped");
     out.push_back(indent + "        " + pointer + here + " = " + line + " + " + first + ";");
-    const std::string beyond = columns + ".offset(CID(" + e + ")) - 8 * ROW(" + e + ")";
+    const std::string beyond = by->name + ".offset(CID(" + e + ")) - 8 * ROW(" + e + ")";
     each(here + "[" + beyond + "]");
     out.push_back(indent + "    } else {");
     each(line + "[clamp(" + first + " + (" + beyond + "), 0, " + last + ")]");

@@ -15,16 +15,6 @@ namespace {
 
 constexpr int kFile = 65536; // registers of an SM
 
-/// An element type as C++ spells it; f16, bf16 and i64 are the preamble's.
-std::string tag(const std::string& dtype) {
-    static constexpr std::pair<const char*, const char*> kTags[] = {{"f32", "float"},      {"f64", "double"},
-                                                                    {"i32", "int"},        {"i16", "short"},
-                                                                    {"i8", "signed char"}, {"u8", "unsigned char"}};
-    for (const auto& [from, to] : kTags)
-        if (dtype == from) return to;
-    return dtype;
-}
-
 Region param(const Statement& s, const Facts& f) {
     const Variable& v = *f.scope->find(s.name);
     if (v.type.form == Form::Counter) {
@@ -35,7 +25,7 @@ Region param(const Statement& s, const Facts& f) {
     }
     if (s.name[0] != 'x' || s.name.find_first_not_of("0123456789", 1) != std::string::npos || s.name.size() < 2)
         fail("no_rule", "a parameter that a rule makes is an operand, x0, x1, ...", s.node->span);
-    const std::string number = s.name.substr(1), type = tag(f.derived.empty() ? v.type.element : f.derived);
+    const std::string number = s.name.substr(1), type = c_element(f.derived.empty() ? v.type.element : f.derived);
     if (v.type.form == Form::Operand)
         return {"parameter",
                 {"const Operand<" + type + ", " + std::to_string(v.type.extents.size()) + "> " + s.name +
@@ -90,7 +80,7 @@ Lines constants_block(const Kernel& kernel, const cuir::Program& program) {
         if (p.form == syntax::Param::Form::Bar || !constants) continue;
         const Node& value = *p.fallback;
         if (value.kind == Kind::Name && value.text != "inf") {
-            out.push_back("using " + p.name + " = " + tag(value.text) + ";");
+            out.push_back("using " + p.name + " = " + c_element(value.text) + ";");
             continue;
         }
         const Type t = x.type(value);
@@ -115,7 +105,7 @@ Lines constants_block(const Kernel& kernel, const cuir::Program& program) {
             else
                 extents += ", " + x.print(*with_values(axis, values), Elem::Int);
         }
-        out.push_back("const Work<" + tag(call.items[3]->text) + ", " + std::to_string(shape.size()) + "> " +
+        out.push_back("const Work<" + c_element(call.items[3]->text) + ", " + std::to_string(shape.size()) + "> " +
                       s.node->items[0]->text + "(args.workspace, workspace_end" + extents + ");");
     }
     return out;

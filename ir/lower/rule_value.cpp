@@ -56,6 +56,20 @@ std::string variable_of(Form form) {
     return form == Form::Row ? "r" : form == Form::Column ? "c" : "e";
 }
 
+} // namespace
+
+void print_elements(Lines& out, Expressions& x, const Type& type, const std::string& name, const Node& value,
+                    const std::string& indent) {
+    if (print_by_distance(out, x, type, name, value, indent)) return;
+    auto taken = names_in(value);
+    taken.push_back(name);
+    const std::string v = fresh(variable_of(type.form), taken);
+    out.push_back(indent + loop_of(type, name, v) + name + "[" + v +
+                  "] = " + x.print(value, type.elem, {type.form, v}) + ";");
+}
+
+namespace {
+
 /// The column numbers of a value of columns that reads memory by them and needs nothing else of columns or rows: each
 /// is read by one lane then, not by all that share it. Empty: not such a value.
 std::string read_columns(const Node& value, const Expressions& x) {
@@ -80,12 +94,7 @@ void each(Lines& out, Expressions& x, const Type& type, const std::string& name,
                           columns + ", int " + v + ") { return " + x.print(value, type.elem, {type.form, v}) + "; });");
             return;
         }
-    if (print_by_distance(out, x, type, name, value, indent)) return;
-    auto taken = names_in(value);
-    taken.push_back(name);
-    const std::string v = fresh(variable_of(type.form), taken);
-    out.push_back(indent + loop_of(type, name, v) + name + "[" + v +
-                  "] = " + x.print(value, type.elem, {type.form, v}) + ";");
+    if (!print_by_rows(out, x, type, name, value, indent)) print_elements(out, x, type, name, value, indent);
 }
 
 std::string reduction(const Node& call) {

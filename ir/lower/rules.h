@@ -41,6 +41,20 @@ void print_value(Lines& out, Expressions& x, const Binding& target, const syntax
 /// none.
 bool print_by_distance(Lines& out, Expressions& x, const Type& type, const std::string& name, const syntax::Node& value,
                        const std::string& indent);
+/// The same where it reads matrices: operands by what rows give, and last by columns. False: it reads none.
+bool print_by_rows(Lines& out, Expressions& x, const Type& type, const std::string& name, const syntax::Node& value,
+                   const std::string& indent);
+/// The loop over the elements of a declared row, column or tile.
+void print_elements(Lines& out, Expressions& x, const Type& type, const std::string& name, const syntax::Node& value,
+                    const std::string& indent);
+/// What an expression reads, an element each of a tile, of global memory of this form.
+void tile_reads(const syntax::Node& node, Form form, const Expressions& x, std::vector<const syntax::Node*>& out);
+/// How often column and row numbers stand in a sum, and the columns' name. Nothing: it is no such sum.
+struct Slopes {
+    int columns = 0, rows = 0;
+    std::string name{};
+};
+std::optional<Slopes> slopes(const syntax::Node& node, const Expressions& x);
 /// Votes in an expression, each in a scalar of its own from now on: `vote0`, ... Only for what the block declares.
 void print_votes(Lines& out, Expressions& x, const syntax::Node& value, const Facts& facts);
 /// `name = any(...)`.

@@ -66,6 +66,15 @@ const char* c_name(Elem elem) {
     return elem == Elem::Real ? "float" : elem == Elem::Int ? "int" : "bool";
 }
 
+std::string c_element(const std::string& dtype) {
+    static constexpr std::pair<const char*, const char*> kNames[] = {{"f32", "float"},      {"f64", "double"},
+                                                                     {"i32", "int"},        {"i16", "short"},
+                                                                     {"i8", "signed char"}, {"u8", "unsigned char"}};
+    for (const auto& [from, to] : kNames)
+        if (dtype == from) return to;
+    return dtype;
+}
+
 Elem elem_of(std::string_view dtype, Span span) {
     if (dtype == "elem") return Elem::Real;
     const auto t = dtype_from_short(dtype);

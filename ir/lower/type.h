@@ -60,6 +60,8 @@ Type meet(const Type& a, const Type& b, Span span);
 Type merge(const Type& a, const Type& b, std::string_view name, Span span);
 
 const char* c_name(Elem elem); ///< "float"
+/// An element type as C++ spells it; f16, bf16 and i64 are the preamble's.
+std::string c_element(const std::string& dtype);
 /// What reading an element of a dtype gives: of "bf16" Real, of "i64" Int. Unknown names fail.
 Elem elem_of(std::string_view dtype, Span span);
 

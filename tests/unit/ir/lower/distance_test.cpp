@@ -1,29 +1,16 @@
 // Tables that a tile reads by the distance of its columns and rows. SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/ir/lower/hopper.h"
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "tests/unit/ir/lower/on_host.h"
 
 namespace cubridge::ir::lower {
 namespace {
 
 using test::edited;
 
-/// The region of `x = value` in the def of the scores, and the whole text.
-struct Printed {
-    std::string region, cuda;
-};
-
-Printed printed(const std::string& expert, const std::string& value) {
-    const std::string text = "T = alloc(workspace, (B, Hq, Sq + Sk), f32)\nN = alloc(workspace, (Hq, Sk), i32)\n\n" +
-                             edited(test::program_text(expert), "        x = S\n", "        x = " + value + "\n");
-    const auto r = test::lowered(text, expert);
-    if (!r) return {test::message(r), ""};
-    EXPECT_EQ(read_back(expert, r->cuda, *cuir::read(text)), std::vector<std::string>{});
-    const auto margin = r->cuda.find("//|         x = " + value), begin = r->cuda.find('\n', margin) + 1;
-    return {r->cuda.substr(begin, r->cuda.find("//|", begin) - begin), r->cuda};
+test::Printed printed(const std::string& expert, const std::string& value) {
+    return test::printed(expert,
+                         "T = alloc(workspace, (B, Hq, Sq + Sk), f32)\nN = alloc(workspace, (Hq, Sk), i32)\n\n" +
+                             test::program_text(expert),
+                         value);
 }
 
 bool by_distance(const std::string& region) {
@@ -71,38 +58,11 @@ TEST(DistanceTest, AMarginThatLies) {
               std::vector<std::string>{});
 }
 
-/// What a text defines in lines that begin so: to where their braces are closed.
-std::string taken(const std::string& text, const std::vector<std::string>& beginnings) {
-    std::string out;
-    std::istringstream in(text);
-    for (std::string l; std::getline(in, l);) {
-        if (std::none_of(beginnings.begin(), beginnings.end(), [&](const auto& b) { return l.rfind(b, 0) == 0; }))
-            continue;
-        std::ptrdiff_t open = 0;
-        do {
-            out += l + "\n";
-            open += std::count(l.begin(), l.end(), '{') - std::count(l.begin(), l.end(), '}');
-        } while (open > 0 && std::getline(in, l));
-    }
-    return out;
-}
-
 // What is printed, run on the host for every thread: the same elements as those of the table itself, clamped or not.
 TEST(DistanceTest, ReadsTheSameElements) {
-    const auto folder = std::filesystem::path(::testing::TempDir()) / ("cubridge_distance_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder);
+    test::OnHost host("cubridge_distance_");
     const auto run = [&](const std::string& expert, const std::string& constants, const std::string& region) {
-        std::ofstream out(folder / "run.cpp");
-        out << "#include <algorithm>\n#include <vector>\nusing std::max;\nusing std::min;\ntypedef long long i64;\n"
-               "typedef unsigned u32;\n#define FN static\n#define MEMBER\n#define UNROLL\n#define __device__\n"
-               "#define __host__\n#define __forceinline__\nstruct { int x; } threadIdx;\n"
-            << constants
-            << taken(expert, {"#define EACH(", "#define ROW", "#define COLS", "#define TILE", "#define CID",
-                              "static __host__ __device__ __forceinline__ constexpr int cdiv",
-                              "static __device__ __forceinline__ int warp_row", "FN int lane_id", "FN int clamp(",
-                              "struct Rows", "struct Cols", "struct Slice", "FN Slice every",
-                              "template <class T, int N> struct Work"})
-            << R"(
+        return host.run(expert, constants, {"template <class T, int N> struct Work"}, R"(
 int main() {
     long wrong = 0, seen = 0;
     for (const int Sq : {1, 20, 84, 200})
@@ -119,33 +79,22 @@ int main() {
                         const Cols j(n * BN);
                         float S[TILE(BN)], x[TILE(BN)];
                         EACH(e, S) S[e] = 0;
-)" << region << R"(
+)" + region + R"(
                         EACH(e, x) wrong += x[e] != T(b, h, j[CID(e)] + (Sq - i[ROW(e)]));
                         ++seen;
                     }
         }
     return wrong != 0 || seen == 0;
 }
-)";
-        out.close();
-        const char* compiler = std::getenv("CXX") != nullptr ? std::getenv("CXX") : "c++";
-        const std::string program = (folder / "run").string();
-        if (std::system(
-                (std::string(compiler) + " -std=c++17 -w '" + program + ".cpp' -o '" + program + "'").c_str()) != 0)
-            return -1;
-        return std::system(("'" + program + "'").c_str()) == 0 ? 0 : 1;
+)");
     };
-    const std::pair<std::string, std::string> experts[] = {{test::expert_text(), "constexpr int R = 32, BN = 64;\n"},
-                                                           {test::hopper_text(), "constexpr int R = 64, BN = 128;\n"}};
-    for (const auto& [expert, constants] : experts) {
+    for (const auto& [expert, constants] : test::both_layouts()) {
         std::string region = printed(expert, "S + T[b, h, j + (Sq - i)]").region;
         region = region.substr(region.find('{'));
         EXPECT_EQ(run(expert, constants, region), 0) << region;
         EXPECT_EQ(run(expert, constants, edited(region, "8 * (ROWS - 1)", "8 * (ROWS - 2)")), 1);
         EXPECT_EQ(run(expert, constants, edited(region, "<= last", "<= last + 1")), 1);
     }
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
 }
 
 } // namespace

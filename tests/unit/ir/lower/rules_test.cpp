@@ -52,8 +52,8 @@ TEST(RulesTest, ElementwiseExpressions) {
         {"S + x0[h, j]", "S[e] + x0(h, j[CID(e)])"},
         {"S + x0[h, clamp(i - j, 0, Sk - 1)]", "S[e] + x0(h, clamp(i[ROW(e)] - j[CID(e)], 0, Sk - 1))"},
         {"where(x1[b, i] == x1[b, j], S, -inf)", "x1(b, i[ROW(e)]) == x1(b, j[CID(e)]) ? S[e] : -INF"},
-        {"where(x3[i, j] | (i < j) & ~(j == 0), S, 0.0)",
-         "x3(i[ROW(e)], j[CID(e)]) || (j.after(i[ROW(e)]) < j.offset(CID(e))) & !(j.offset(CID(e)) == j.after(0)) ? "
+        {"where(x3[j, i] | (i < j) & ~(j == 0), S, 0.0)",
+         "x3(j[CID(e)], i[ROW(e)]) || (j.after(i[ROW(e)]) < j.offset(CID(e))) & !(j.offset(CID(e)) == j.after(0)) ? "
          "S[e] : 0.0f"},
         {"where(j <= i + x4, S, -inf)", "j.offset(CID(e)) <= j.after(i[ROW(e)] + bounded(x4)) ? S[e] : -INF"},
         {"where(j < 2 * x4 - x1[b, i], S, -inf)",
