@@ -162,7 +162,7 @@ Result<launch::Plan> plan_of(const Specification& specification, const Request& 
 } // namespace
 
 const std::string& candidate_version() {
-    static const std::string version = "rules-6";
+    static const std::string version = "rules-7";
     return version;
 }
 
