@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/expr/evaluate.h"
 #include "cubridge/ir/error.h"
+#include "ir/expr/narrow.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -234,7 +235,7 @@ Evaluator::Array Evaluator::make(Expr e) {
             if (e->type == Type::F32) return static_cast<double>(static_cast<float>(v[0]));
             const bool narrows =
                 e->type == Type::Int && (e->args[0]->type == Type::Real || e->args[0]->type == Type::F32);
-            return narrows ? (v[0] == v[0] ? std::clamp(std::trunc(v[0]), -9.2e18, 9.2e18) : 0.0) : v[0];
+            return narrows ? static_cast<double>(narrowed(v[0])) : v[0];
         });
         break;
     default: fail("internal", "an expression of an unknown kind");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/generic/evaluate.h"
+#include "ir/expr/narrow.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -80,7 +81,7 @@ double PointEvaluator::cast(Expr e) {
     const double x = value(e->args[0]);
     if (e->type == Type::F32) return static_cast<double>(static_cast<float>(x));
     if (e->type != Type::Int) return x;
-    return x != x ? 0 : std::clamp(std::trunc(x), -9.2e18, 9.2e18);
+    return static_cast<double>(narrowed(x));
 }
 
 double PointEvaluator::value(Expr e) {

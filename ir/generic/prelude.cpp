@@ -43,10 +43,10 @@ CB_FN float cb_pow_rn(float a, float b) {
     if (b == -2.0f) return __fdiv_rn(1.0f, __fmul_rn(a, a));
     return (float)pow((double)a, (double)b);
 }
-// To an integer, towards zero; what does not fit stays at the end, NaN is 0.
+// To an integer, towards zero; NaN is 0, what is beyond 2^53 the end of int32.
 template <class T> CB_FN long long cb_trunc(T x) {
-    if (!(x > (T)-9.2e18)) return x != x ? 0 : -9223372036854775807ll - 1;
-    return x < (T)9.2e18 ? (long long)x : 9223372036854775807ll;
+    if (!(x >= (T)-9007199254740992.0)) return x != x ? 0 : -2147483648ll;
+    return x <= (T)9007199254740992.0 ? (long long)x : 2147483647ll;
 }
 
 // Narrow floats: `fraction` bits below the hidden one, exponent bias `bias`; `inf` is the first code past the largest.

@@ -76,10 +76,7 @@ double fit(std::int64_t value, DType dtype) {
 }
 
 std::int64_t truncated(double value) {
-    if (std::isnan(value)) return 0;
-    if (value > static_cast<double>(kMaxInteger)) return std::numeric_limits<std::int32_t>::max();
-    if (value < -static_cast<double>(kMaxInteger)) return std::numeric_limits<std::int32_t>::min();
-    return static_cast<std::int64_t>(value);
+    return narrowed(value);
 }
 
 } // namespace cubridge::ir::tensor

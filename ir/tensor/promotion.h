@@ -1,6 +1,7 @@
 // Which dtype a result has, whether it keeps a pin, and what fits into an integer dtype. SPDX-License-Identifier:
 // Apache-2.0
 #pragma once
+#include "ir/expr/narrow.h"
 #include "ir/tensor/tensor.h"
 #include <optional>
 #include <span>
@@ -36,7 +37,7 @@ inline float pin_at(const Tensor& t, std::size_t i) {
 std::shared_ptr<const std::vector<float>> pin_of(const Tensor& t);
 
 /// The largest magnitude of an integer.
-constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;
+constexpr std::int64_t kMaxInteger = kWholeNumbers;
 
 /// An integer stored as `dtype`: narrow dtypes wrap, as PyTorch's do; an int64 beyond kMaxInteger is a Failure "limit".
 double fit(std::int64_t value, DType dtype);

@@ -199,4 +199,25 @@ TEST(GenericSpecification, TextsOfTheCorpus) {
     EXPECT_GE(corpus.compared, 60) << corpus.notes;
 }
 
+/// Buckets whose largest distance is their smallest: 0 / 0 and x / 0 become integers, with which the text computes on.
+TEST(GenericSpecification, NumbersThatNoIntegerHolds) {
+    Corpus corpus;
+    Source source;
+    source.text = R"(
+import math
+import torch
+def attention(q, k, v, farthest: int):
+    i, j = torch.arange(q.size(2))[:, None], torch.arange(k.size(2))[None, :]
+    d = (i - j).abs()
+    far = 1 + (torch.log(d.clamp(min=1).float()) / math.log(farthest / farthest)).long()
+    near = -3 - (torch.log(d.clamp(min=1).float()) / math.log(farthest / farthest)).long()
+    s = q @ k.transpose(-2, -1) + torch.where(d < 1, d, far.clamp(max=3)) - near.clamp(min=-5)
+    return torch.softmax(s, -1) @ v
+)";
+    corpus.add("buckets", source);
+    EXPECT_EQ(corpus.refused, 0) << corpus.notes;
+    corpus.check();
+    EXPECT_GE(corpus.compared, 3);
+}
+
 } // namespace
