@@ -27,8 +27,12 @@ int main(void) {
     CHECK(cubridge_version() == CUBRIDGE_VERSION);
     unsetenv("CUBRIDGE_VERIFY");
     config.store = "";
+    CHECK(cubridge_open(&config, &context) == CUBRIDGE_OK && context != NULL); /* opens no GPU and no worker */
+    cubridge_close(context);
+    config.remote = "https://example.com";
     CHECK(cubridge_open(&config, &context) == CUBRIDGE_UNSUPPORTED && context == NULL);
-    CHECK(strstr(cubridge_message(), "CUBRIDGE_VERIFY_EXECUTOR") != NULL);
+    CHECK(strstr(cubridge_message(), "remote") != NULL);
+    config.remote = NULL;
     config.verify = CUBRIDGE_VERIFY_EXECUTOR;
     config.workers = -1;
     CHECK(cubridge_open(&config, &context) == CUBRIDGE_OK);
