@@ -96,7 +96,8 @@ public:
     Outcome<CompileResult> compile(const CompileJob& job) override {
         ++compiles;
         const int now = ++at_work;
-        for (int seen = most_at_work; seen < now && !most_at_work.compare_exchange_weak(seen, now);) {}
+        for (int seen = most_at_work; seen < now && !most_at_work.compare_exchange_weak(seen, now);) {
+        }
         std::this_thread::sleep_for(pause);
         --at_work;
         const bool by_rules = job.name == "attention.cu";
