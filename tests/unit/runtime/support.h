@@ -99,6 +99,8 @@ public:
         for (int seen = most_at_work; seen < now && !most_at_work.compare_exchange_weak(seen, now);) {
         }
         std::this_thread::sleep_for(pause);
+        for (int n = 0; n < 6000 && most_at_work < meets; ++n)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
         --at_work;
         const bool by_rules = job.name == "attention.cu";
         if (fails || (by_rules && (fails_on_rules || fails_next-- > 0)))
@@ -131,6 +133,7 @@ public:
 
     std::atomic<int> compiles{0}, at_work{0}, most_at_work{0};
     std::chrono::milliseconds pause{0};
+    std::atomic<int> meets{0}; ///< a compile ends when so many have been at work at once, or after a minute
     bool fails = false;
     std::string kind = "compile";   ///< of those faults
     std::atomic<int> fails_next{0}; ///< so many experts' kernels to come do not compile
