@@ -53,7 +53,7 @@ private:
     class Timed {
     public:
         Timed(Adaptation& run, std::string name) : Timed(run, std::move(name), run.report_.stages) {}
-        Timed(Adaptation& run, std::string name, std::vector<Stage>& into) : run_(run), into_(into) {
+        Timed(Adaptation& run, std::string name, std::vector<Stage>& into) : into_(into) {
             stage_.name = std::move(name);
             stage_.verdict = Stage::Verdict::Failed;
             if (run.options_.progress) run.options_.progress(stage_.name);
@@ -73,7 +73,6 @@ private:
         Timed& operator=(const Timed&) = delete;
 
     private:
-        Adaptation& run_;
         std::vector<Stage>& into_;
         Stage stage_;
         const Clock::time_point begin_ = Clock::now();
