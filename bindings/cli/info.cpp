@@ -86,7 +86,7 @@ void look_at_worker(Findings& f) {
 
 void look_at_verifier(Machine& machine, Findings& f) {
     if (!machine.gpu()) return;
-    const auto held = gpu_verifier()->confinement();
+    const auto held = machine.verifier()->confinement();
     f.table.row({"verifier", held ? "ready" : "none", held ? held->text() : held.fault().text()});
     auto json = Json::object().add("ready", static_cast<bool>(held));
     if (held)

@@ -56,17 +56,13 @@ std::shared_ptr<runtime::WorkerCompiler> worker_compiler(std::shared_ptr<runtime
     return runtime::open_worker(std::move(settings));
 }
 
-std::shared_ptr<runtime::Verifier> gpu_verifier() {
+std::shared_ptr<runtime::Verifier> Machine::verifier() {
+    if (verifier_) return verifier_;
     runtime::VerifierSettings settings;
     settings.file = "/proc/self/exe";
     settings.device = environment("CUBRIDGE_VERIFY_GPU");
     if (settings.device.empty()) settings.device = environment("CUDA_VISIBLE_DEVICES");
-    return runtime::open_verifier(std::move(settings));
-}
-
-std::shared_ptr<runtime::Verifier> Machine::verifier() {
-    if (!verifier_) verifier_ = gpu_verifier();
-    return verifier_;
+    return verifier_ = runtime::open_verifier(std::move(settings));
 }
 
 cache::Store& Machine::store() {

@@ -27,7 +27,8 @@ public:
     /// What `adapt --tune` measures with. Faults: "no_device" and its kin; "arch" where the GPU is not what kernels are
     /// asked for.
     runtime::Outcome<std::shared_ptr<runtime::Measurer>> measurer();
-    /// What `adapt --verify` runs kernels with.
+    /// What `adapt --verify` runs kernels with: a process that is this executable, on the GPU that CUBRIDGE_VERIFY_GPU
+    /// names, or the first.
     std::shared_ptr<runtime::Verifier> verifier();
     std::shared_ptr<runtime::Driver> driver() { return gpu(), driver_; }
     /// Of the request, of the GPU, or sm_90a.
@@ -51,9 +52,6 @@ private:
 
 /// $CUBRIDGE_NVRTC and $CUDA_HOME, as the command hands them to the library, which reads no environment itself.
 runtime::NvrtcSettings nvrtc_settings();
-
-/// Runs kernels in a process that is this executable, on the GPU that CUBRIDGE_VERIFY_GPU names, or the first.
-std::shared_ptr<runtime::Verifier> gpu_verifier();
 
 /// Workers that are this executable.
 std::shared_ptr<runtime::WorkerCompiler> worker_compiler(std::shared_ptr<runtime::Compiler> otherwise = nullptr);

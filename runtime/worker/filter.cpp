@@ -146,17 +146,13 @@ public:
     Filter() { // all but kForeign
         begin();
         for (const long call : kForeign) on(call, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)});
-        on(kClone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)});
-        on(SYS_clone, all_of(argument(0), CLONE_THREAD));
-        on(SYS_tgkill, equals(argument(0), static_cast<std::uint32_t>(getpid())));
+        own_threads();
         add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
     explicit Filter(bool reading) {
         begin();
         for (const long call : kHarmless) on(call, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)});
-        on(kClone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)}); // its flags can't be seen: clone then
-        on(SYS_clone, all_of(argument(0), CLONE_THREAD));
-        on(SYS_tgkill, equals(argument(0), static_cast<std::uint32_t>(getpid())));
+        own_threads();
         on(SYS_prlimit64, equals(argument(0), 0));
         on(SYS_prctl, equals(argument(0), PR_SET_NAME));
         on(SYS_newfstatat, all_of(argument(3), AT_EMPTY_PATH)); // how fstat() asks; there are no names to look up
@@ -182,6 +178,11 @@ private:
         add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1);
         add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 #endif
+    }
+    void own_threads() {
+        on(kClone3, {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)}); // its flags can't be seen: clone then
+        on(SYS_clone, all_of(argument(0), CLONE_THREAD));
+        on(SYS_tgkill, equals(argument(0), static_cast<std::uint32_t>(getpid())));
     }
     void add(unsigned code, std::uint32_t k, unsigned char yes = 0, unsigned char no = 0) {
         code_.push_back({static_cast<unsigned short>(code), yes, no, k});
@@ -216,7 +217,11 @@ private:
     Code code_;
 };
 
-bool install(Filter& filter, std::string& why) {
+bool install(Filter filter, std::string& why) {
+    if (kMachine == 0) {
+        why = "not written for this machine";
+        return false;
+    }
     auto program = filter.program();
     const auto done = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
     if (done != 0) why = done > 0 ? "a thread can't be bound" : std::strerror(errno);
@@ -226,21 +231,11 @@ bool install(Filter& filter, std::string& why) {
 } // namespace
 
 bool filter_system_calls(bool reading, std::string& why) {
-    if (kMachine == 0) {
-        why = "not written for this machine";
-        return false;
-    }
-    Filter filter(reading);
-    return install(filter, why);
+    return install(Filter(reading), why);
 }
 
 bool deny_system_calls(std::string& why) {
-    if (kMachine == 0) {
-        why = "not written for this machine";
-        return false;
-    }
-    Filter filter;
-    return install(filter, why);
+    return install(Filter(), why);
 }
 
 } // namespace cubridge::runtime::worker

@@ -128,7 +128,7 @@ Gallery::Gallery(std::string specifications, std::shared_ptr<runtime::Compiler> 
 
 Gallery::~Gallery() = default;
 
-const Gallery::Base* Gallery::base_of(const Candidate& c, std::string& broken) {
+Gallery::Base* Gallery::base_of(const Candidate& c, std::string& broken) {
     const std::string key = fmt::format("{} {}", c.specification, fmt::join(c.arguments, " "));
     if (const auto it = bases_.find(key); it != bases_.end()) return it->second.get();
     auto base = std::make_unique<Base>();
@@ -169,7 +169,7 @@ const Gallery::Base* Gallery::base_of(const Candidate& c, std::string& broken) {
 
 Examined Gallery::examine(const Candidate& c, bool all) {
     Examined out;
-    const Base* base = base_of(c, out.broken);
+    Base* const base = base_of(c, out.broken);
     if (base == nullptr) return out;
     std::string text = c.program ? base->program : base->cuda;
     if (out.broken = apply(text, c.edits); !out.broken.empty()) return out;
@@ -230,7 +230,7 @@ Examined Gallery::examine(const Candidate& c, bool all) {
     });
     if (!on || artifact.cubin.empty() || verifier_ == nullptr) return out;
     layer("gpu", [&]() -> std::string {
-        auto& references = const_cast<Base*>(base)->references;
+        auto& references = base->references;
         if (references == nullptr)
             references = std::make_unique<runtime::References>(*base->specification, base->request, compiler_);
         if (const auto ready = references->ready(); !ready) return "broken: " + ready.fault().text();

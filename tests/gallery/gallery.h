@@ -46,7 +46,7 @@ public:
 
 private:
     struct Base;
-    const Base* base_of(const Candidate& candidate, std::string& broken);
+    Base* base_of(const Candidate& candidate, std::string& broken);
 
     const std::string specifications_;
     const std::shared_ptr<runtime::Compiler> compiler_;
