@@ -83,9 +83,8 @@ TEST_F(VerifierTest, AKernelThatWritesNothingDoesNotPass) {
 
 TEST_F(VerifierTest, WhatAKernelDoesToItsProcessIsItsOwnFault) {
     const auto verifier = open_verifier(settings);
-    const std::pair<const char*, const char*> kinds[] = {{"hang", "did not end within 300 ms"},
-                                                         {"fault", "CUDA_ERROR_ILLEGAL_ADDRESS"},
-                                                         {"crash", "the worker died"}};
+    const std::pair<const char*, const char*> kinds[] = {
+        {"hang", "did not end within 300 ms"}, {"fault", "CUDA_ERROR_ILLEGAL_ADDRESS"}, {"crash", "the worker died"}};
     for (const auto& [how, says] : kinds) {
         SCOPED_TRACE(how);
         behave(how);
