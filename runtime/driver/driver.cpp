@@ -3,6 +3,7 @@
 #include "cubridge/runtime/driver.h"
 #include "runtime/driver/errors.h"
 #include "runtime/driver/symbols.h"
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace cubridge::runtime {
@@ -22,6 +23,10 @@ std::string text_of(const CUuuid& uuid) {
 std::string arch_of(int major, int minor) {
     const bool suffix = major >= 10 || (major == 9 && minor == 0);
     return fmt::format("sm_{}{}{}", major, minor, suffix ? "a" : "");
+}
+
+int number_of_arch(const std::string& arch) {
+    return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
 }
 
 std::string device_text(const Device& device) {

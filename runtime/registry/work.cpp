@@ -6,7 +6,6 @@
 #include "runtime/registry/admit.h"
 #include "runtime/registry/state.h"
 #include <algorithm>
-#include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -57,11 +56,6 @@ std::string device_of(Devices& devices, int ordinal) {
     if (ordinal < 0) return "";
     const auto context = devices.context(ordinal);
     return context ? device_text((*context)->device()) : "";
-}
-
-/// 90 of "sm_90a".
-int number_of(const std::string& arch) {
-    return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
 }
 
 } // namespace
@@ -128,7 +122,7 @@ bool Engine::State::prepare(Slot& slot, const std::shared_ptr<Job>& job,
         }
         const auto& device = (*context)->device();
         if (arch.empty()) arch = device.arch;
-        if (number_of(arch) != number_of(device.arch)) {
+        if (number_of_arch(arch) != number_of_arch(device.arch)) {
             refuse(
                 slot, job,
                 failure({"arch",

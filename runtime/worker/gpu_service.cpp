@@ -13,14 +13,6 @@ namespace {
 
 enum Exit { kServed = 0, kFailed = 7 };
 
-/// 90 of "sm_90a".
-int number_of(const std::string& arch) {
-    int out = 0;
-    for (const char c : arch)
-        if (c >= '0' && c <= '9') out = out * 10 + (c - '0');
-    return out;
-}
-
 /// Of a run that says nothing of the kernel.
 bool of_the_machine(const std::string& kind) {
     static constexpr std::string_view kinds[] = {"no_driver", "no_device", "memory", "busy", "domain"};
@@ -54,7 +46,7 @@ public:
     Answer examine(const Question& q) {
         Answer out;
         const auto& device = context_->device();
-        const int of_kernel = number_of(q.request.arch), of_device = number_of(device.arch);
+        const int of_kernel = number_of_arch(q.request.arch), of_device = number_of_arch(device.arch);
         if (of_kernel / 10 != of_device / 10 || of_kernel > of_device) {
             out.fault = {"no_device",
                          fmt::format("the kernel is for {}, and {} is {}", q.request.arch, device.name, device.arch),

@@ -27,6 +27,8 @@ struct Device {
 
 /// "sm_90a" for 9.0 and "sm_<n>a" from 10.0 on, where the features that fast kernels need have the suffix; plain below.
 std::string arch_of(int major, int minor);
+/// 90 of "sm_90a"; 0 for what is none.
+int number_of_arch(const std::string& arch);
 
 /// "NVIDIA H200, 132 SMs": what a measurement holds for.
 std::string device_text(const Device& device);
