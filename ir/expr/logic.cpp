@@ -102,8 +102,10 @@ Expr compare(ExprPool& p, Op op, Expr a, Expr b) {
     if (op == Op::Ne) return p.logical_not(compare(p, Op::Eq, a, b));
     if (op == Op::Gt) return compare(p, Op::Lt, b, a);
     if (op == Op::Ge) return compare(p, Op::Le, b, a);
-    if (a->type == Type::Bool && op == Op::Eq)
-        return p.logical_or(p.logical_and(a, b), p.logical_and(p.logical_not(a), p.logical_not(b)));
+    if (a->type == Type::Bool && op == Op::Eq) {
+        const Expr no_b = p.logical_not(b), neither = p.logical_and(p.logical_not(a), no_b);
+        return p.logical_or(p.logical_and(a, b), neither);
+    }
     if (a->type == Type::Bool) return compare(p, op, p.cast(Type::Int, a), p.cast(Type::Int, b));
     if (a->type == Type::Int) {
         const Expr d = p.sub(a, b);

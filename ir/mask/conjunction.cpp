@@ -107,9 +107,12 @@ Form form(ExprPool& p, Expr e) {
         one.sparse = true;
         return std::vector{one};
     }
-    if (atom->op == Op::Eq && e->kind == Kind::Not)
-        return either(form(p, p.apply(Op::Lt, x, zero)), form(p, p.apply(Op::Lt, minus, zero)));
-    if (atom->op == Op::Eq) return both(form(p, p.apply(Op::Le, x, zero)), form(p, p.apply(Op::Le, minus, zero)));
+    if (atom->op == Op::Eq) {
+        const Op below = e->kind == Kind::Not ? Op::Lt : Op::Le;
+        const auto other = form(p, p.apply(below, minus, zero)); // first: what is made earlier is sorted before
+        const auto one = form(p, p.apply(below, x, zero));
+        return e->kind == Kind::Not ? either(one, other) : both(one, other);
+    }
     return e->kind == Kind::Not ? Form() : at_most_zero(p, x);
 }
 

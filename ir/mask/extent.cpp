@@ -171,7 +171,8 @@ Ends Extent::make_ends(Expr e) {
         const Expr greatest = p_.extremum(Kind::Max, {zero, p_.isum(-1, {{1, n}})});
         const Ends x = ends(e->args[0]);
         if (!x.low || !x.high) return {least, greatest};
-        const Expr same = p_.apply(Op::Eq, p_.apply(Op::FloorDiv, x.low, n), p_.apply(Op::FloorDiv, x.high, n));
+        const Expr last = p_.apply(Op::FloorDiv, x.high, n);
+        const Expr same = p_.apply(Op::Eq, p_.apply(Op::FloorDiv, x.low, n), last);
         return {p_.select(same, p_.apply(Op::Mod, x.low, n), least),
                 p_.select(same, p_.apply(Op::Mod, x.high, n), greatest)};
     }

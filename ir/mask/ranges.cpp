@@ -85,7 +85,8 @@ void Union::longer_all(Range& a, const Range& b) {
     } else if (a.all_end == b.all_end) {
         a.all_begin = least(a.all_begin, b.all_begin);
     } else {
-        const Expr longer = p_.apply(Op::Ge, p_.sub(a.all_end, a.all_begin), p_.sub(b.all_end, b.all_begin));
+        const Expr of_b = p_.sub(b.all_end, b.all_begin);
+        const Expr longer = p_.apply(Op::Ge, p_.sub(a.all_end, a.all_begin), of_b);
         a.all_begin = p_.select(longer, a.all_begin, b.all_begin);
         a.all_end = p_.select(longer, a.all_end, b.all_end);
     }

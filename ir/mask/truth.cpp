@@ -73,7 +73,10 @@ Truth Extent::equal(Expr e) {
     const Expr zero = p_.integer(0), yes = p_.boolean(true), no = p_.boolean(false);
     const Expr from = x.low ? p_.apply(Op::Le, x.low, zero) : yes, to = x.high ? p_.apply(Op::Ge, x.high, zero) : yes;
     if (!x.low || !x.high) return {p_.logical_and(from, to), no};
-    return {p_.logical_and(from, to), p_.logical_and(p_.apply(Op::Eq, x.low, zero), p_.apply(Op::Eq, x.high, zero))};
+    // Nodes are numbered as they are made, and a conjunction is sorted by them: one after the other, not as arguments,
+    // or the kernel's text would depend on the compiler that built the library.
+    const Expr any = p_.logical_and(from, to), ends_there = p_.apply(Op::Eq, x.high, zero);
+    return {any, p_.logical_and(p_.apply(Op::Eq, x.low, zero), ends_there)};
 }
 
 Truth Extent::make_truth(Expr e) {

@@ -124,7 +124,6 @@ private:
     Assumptions& know_;
     std::uint64_t blame_ = 0;
     std::map<int, unsigned> uses_;
-    std::size_t branch_ = 0;
 };
 
 } // namespace cubridge::ir::spec

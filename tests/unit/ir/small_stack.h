@@ -1,23 +1,14 @@
 // Runs work on a thread with a stack of its own size, for texts that are made to overflow one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "tests/unit/sample.h"
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <pthread.h>
 
 namespace cubridge::ir {
 
-/// Frames are several times larger under a sanitizer.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CUBRIDGE_TEST_SANITIZED 1
-#endif
-#endif
-#if defined(CUBRIDGE_TEST_SANITIZED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+using cubridge::test::kSanitized; // frames are several times larger then
 
 /// Returns when the work is done. What it throws ends the program.
 template <class F> void on_small_stack(std::size_t bytes, F work) {

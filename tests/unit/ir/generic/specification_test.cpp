@@ -5,6 +5,7 @@
 #include "ir/generic/run.h"
 #include "ir/spec/state.h"
 #include "problem.h"
+#include "tests/unit/sample.h"
 #include <fstream>
 #include <sstream>
 
@@ -170,8 +171,10 @@ TEST(GenericSpecification, TextsOfTheCorpus) {
         if (f.path().extension() == ".py") files.push_back(f.path());
     std::sort(files.begin(), files.end());
     std::map<std::string, int> of;
+    cubridge::test::Sample sample;
     for (const auto& f : files) {
         if (of[f.parent_path().string()]++ >= 3) continue; // a few spellings of each
+        if (sample.skips()) continue;
         Source source;
         source.text = read_file(f);
         corpus.add(f.string(), source);
@@ -196,7 +199,7 @@ TEST(GenericSpecification, TextsOfTheCorpus) {
     // Whether a text is accepted is for the front end's tests to say; here enough of them must get this far.
     RecordProperty("refused", corpus.notes);
     RecordProperty("compared", corpus.compared);
-    EXPECT_GE(corpus.compared, 60) << corpus.notes;
+    EXPECT_GE(corpus.compared, cubridge::test::at_least(60)) << corpus.notes;
 }
 
 /// Buckets whose largest distance is their smallest: 0 / 0 and x / 0 become integers, with which the text computes on.

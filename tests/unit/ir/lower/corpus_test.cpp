@@ -1,6 +1,7 @@
 // Every program that transfer makes of the expert lowers on it, reads back, and is an expert itself.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/hopper.h"
+#include "tests/unit/sample.h"
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -10,11 +11,13 @@ namespace {
 
 void programs_lower(const std::string& expert, const std::string& folder, int least) {
     int programs = 0;
+    cubridge::test::Sample sample;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         SCOPED_TRACE(entry.path().filename().string());
         const auto p = cuir::read(test::read_file(entry.path().string()));
         if (!p) continue; // the record of a refusal
         ++programs;
+        if (sample.skips()) continue;
         const auto r = lower(expert, *p);
         ASSERT_TRUE(r) << test::message(r);
         const auto faults = read_back(expert, r->cuda, *p);

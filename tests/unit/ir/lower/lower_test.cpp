@@ -1,5 +1,6 @@
 // Lowering: identity, no dead statement, edits that only orchestration can express. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/lower/hopper.h"
+#include "tests/unit/sample.h"
 #include <functional>
 #include <gtest/gtest.h>
 #include <tuple>
@@ -47,6 +48,7 @@ void no_statement_is_dead(const std::string& expert, int at_least_changed, int a
     const Program whole = *lift(expert);
     const std::string cuda = without_margin(expert);
     int changed = 0, refused = 0;
+    cubridge::test::Sample sample;
     for (int number = 0;; ++number) {
         Program p = whole;
         std::string gone;
@@ -57,6 +59,7 @@ void no_statement_is_dead(const std::string& expert, int at_least_changed, int a
             if (at++ == number) from = &body, index = k;
         });
         if (from == nullptr) break;
+        if (sample.skips()) continue;
         gone = cuir::line_of((*from)[index]);
         from->erase(from->begin() + static_cast<std::ptrdiff_t>(index));
         const auto r = lower(expert, p);
@@ -67,8 +70,8 @@ void no_statement_is_dead(const std::string& expert, int at_least_changed, int a
         ++changed;
         EXPECT_NE(without_margin(r->cuda), cuda) << gone;
     }
-    EXPECT_GT(changed, at_least_changed);
-    EXPECT_GT(refused, at_least_refused);
+    EXPECT_GE(changed, cubridge::test::at_least(at_least_changed));
+    EXPECT_GE(refused, cubridge::test::at_least(at_least_refused));
 }
 
 TEST(LowerTest, NoStatementIsDead) {

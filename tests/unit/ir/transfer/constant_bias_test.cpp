@@ -2,6 +2,7 @@
 // which they are not, and sees edits of what tells them apart. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/ir/transfer/corpus.h"
 #include "tests/unit/ir/transfer/questions.h"
+#include "tests/unit/sample.h"
 #include <gtest/gtest.h>
 #include <limits>
 #include <regex>
@@ -105,8 +106,10 @@ TEST(ConstantBiasRuleTest, WhatIsWrongIsFound) {
         {"(else:\n *x = )(.*)", "$1 0.5 + $2"},
         {"(if not .*\n *x = )(.*)", "$1 0.5 + $2"},
     };
+    cubridge::test::Sample pairs(5), sample(7);
     for (const Case& c : biases())
         for (const auto& from : {expert(), hopper()}) {
+            if (pairs.skips()) continue;
             const auto m = make(c, from);
             ASSERT_TRUE(m);
             ASSERT_NE(m->text.find("flat = "), m->text.npos) << c.name << m->text;
@@ -115,11 +118,12 @@ TEST(ConstantBiasRuleTest, WhatIsWrongIsFound) {
             int count = 0;
             for (const auto& [pattern, to] : edits)
                 for (const auto& text : edited(m->text, pattern, to)) {
+                    ++count;
+                    if (sample.skips()) continue;
                     const auto mutant = cuir::read(text);
                     ASSERT_TRUE(mutant) << text;
                     const bool seen = !cuir::check(*mutant).empty() || !questions.find(*mutant).empty();
                     EXPECT_TRUE(seen) << c.name << ": " << pattern;
-                    ++count;
                 }
             EXPECT_GE(count, 6) << c.name;
         }
@@ -132,8 +136,10 @@ TEST(ConstantBiasRuleTest, EntriesThatAreNoNumbers) {
     for (const auto& from : {expert(), hopper()}) {
         const auto m = make(c, from);
         ASSERT_TRUE(m);
+        cubridge::test::Sample sample(4);
         for (const double value : {kNaN, kInf, -kInf})
-            for (const int where : {0, 1, 2, 3, 4}) {       // first, second, middle, last but one, last
+            for (const int where : {0, 1, 2, 3, 4}) { // first, second, middle, last but one, last
+                if (sample.skips()) continue;
                 if (value == -kInf && where == 0) continue; // rows that have no other key are 0, not NaN
                 auto runs = runs_of(*m, 7);
                 for (auto& r : runs) {

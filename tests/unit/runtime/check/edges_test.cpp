@@ -89,7 +89,7 @@ TEST(Edges, KeysThatStandOut) {
         EXPECT_NEAR(sloped[row * 64], 8 * static_cast<double>(row) / 1000 * at, std::abs(at) * 0.05) << row;
     }
     // Both ends; the window of 700 of rows 0, 1, 2 and, at the end of the keys, 997 to 999; the sinks of 37.
-    for (const std::size_t row : {0, 1, 2, 36, 37, 297, 298, 299, 700, 701, 996, 998, 999})
+    for (const std::size_t row : {0U, 1U, 2U, 36U, 37U, 297U, 298U, 299U, 700U, 701U, 996U, 998U, 999U})
         EXPECT_TRUE(stand_out.contains(row)) << row;
     EXPECT_LT(stand_out.size(), 80u);
 }

@@ -3,6 +3,7 @@
 #include "cubridge/runtime/compiler.h"
 #include "tests/unit/ir/lower/hopper.h"
 #include "tests/unit/ir/lower/orchestration.h"
+#include "tests/unit/sample.h"
 #include <gtest/gtest.h>
 
 namespace cubridge::runtime {
@@ -37,24 +38,30 @@ protected:
 };
 
 TEST_F(LoweredTest, EditsOfOrchestrationCompile) {
+    test::Sample sample(4);
     for (const auto& [name, program] : lower::test::orchestrations()) {
+        if (sample.skips()) continue;
         SCOPED_TRACE(name);
         compiles(program, "sm_80");
     }
 }
 
 TEST_F(LoweredTest, EditsOfOrchestrationCompileForHopper) {
+    test::Sample sample;
     for (const auto& [name, program] : lower::test::hopper_orchestrations()) {
+        if (sample.skips()) continue;
         SCOPED_TRACE(name);
         compiles(program, "sm_90a", lower::test::hopper_text());
     }
 }
 
 TEST_F(LoweredTest, TransferredProgramsCompile) {
+    test::Sample sample;
     for (const char* name :
          {"paper_global_sliding_window__0", "paper_sigmoid__0", "serving_alibi__default_slopes",
           "serving_cascade_merge_lse__prefix_in_bf16", "serving_differential_attention__norm_weight",
           "serving_document_packed_causal__0", "serving_gptoss_learned_sink__0", "serving_t5_relative_bias__0"}) {
+        if (sample.skips()) continue;
         SCOPED_TRACE(name);
         compiles(lower::test::read_file(std::string("tests/corpus/transfer/") + name + ".py"), "sm_90a");
     }
@@ -63,12 +70,14 @@ TEST_F(LoweredTest, TransferredProgramsCompile) {
 // Registers beside products of warpgroups are given out by hand: what reads a matrix has to do with those that are
 // left.
 TEST_F(LoweredTest, MatricesSpillNothing) {
+    test::Sample sample;
     for (const auto& [type, value] :
          {std::pair("f32", "x0[b, h, i, j] * LOG2E + S * unit"), std::pair("bf16", "x0[b, h, i, j] * LOG2E + S * unit"),
           std::pair("f16", "x0[b, h, i, j - 3] * LOG2E + S * unit"),
           std::pair("bool", "where((j <= i) & x0[b, h, i, j], S, -inf)")})
         for (const auto& [expert, arch] :
              {std::pair(lower::test::hopper_text(), "sm_90a"), std::pair(lower::test::expert_text(), "sm_80")}) {
+            if (sample.skips()) continue;
             SCOPED_TRACE(std::string(type) + " " + arch);
             const auto read = lower::test::edited(lower::test::program_text(expert), "        x = S\n",
                                                   std::string("        x = ") + value + "\n");

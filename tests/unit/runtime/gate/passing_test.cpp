@@ -8,6 +8,7 @@
 #include "tests/unit/ir/lower/orchestration.h"
 #include "tests/unit/ir/transfer/corpus.h"
 #include "tests/unit/runtime/gate/refused.h"
+#include "tests/unit/sample.h"
 #include <chrono>
 #include <random>
 
@@ -40,8 +41,10 @@ TEST(TextGate, PassesExpertsAsTheyAre) {
 
 TEST(TextGate, PassesWhatRulesMakeOfThem) {
     int passed = 0;
+    test::Sample sample;
     for (const char* arch : {"sm_80", "sm_90a"}) {
         for (auto c : corpus::cases()) {
+            if (sample.skips()) continue;
             SCOPED_TRACE(c.name + " for " + arch);
             c.request.arch = arch;
             const auto spec = ir::Specification::parse(c.source, c.options);
@@ -60,7 +63,7 @@ TEST(TextGate, PassesWhatRulesMakeOfThem) {
             }
         }
     }
-    EXPECT_GT(passed, 60);
+    EXPECT_GT(passed, test::at_least(60));
     std::cout << passed << " texts of rules\n";
 }
 
@@ -80,8 +83,10 @@ bool lowered_passes(const std::string& program, const std::string& expert) {
 
 TEST(TextGate, PassesGoldenProgramsAndEditsOfOrchestration) {
     int passed = 0;
+    test::Sample sample;
     const auto folder = [&](const char* path, const std::string& expert) {
         for (const auto& e : corpus::fs::directory_iterator(path)) {
+            if (sample.skips()) continue;
             SCOPED_TRACE(e.path().string());
             if (e.path().extension() == ".py") passed += lowered_passes(corpus::read(e.path()), expert) ? 1 : 0;
         }
@@ -91,10 +96,10 @@ TEST(TextGate, PassesGoldenProgramsAndEditsOfOrchestration) {
     folder("tests/corpus/transfer_sm90", lower::test::hopper_text());
     folder("tests/corpus/residue/golden_sm90", lower::test::hopper_text());
     for (const auto& [name, program] : lower::test::orchestrations())
-        passed += lowered_passes(program, lower::test::expert_text()) ? 1 : 0;
+        passed += !sample.skips() && lowered_passes(program, lower::test::expert_text()) ? 1 : 0;
     for (const auto& [name, program] : lower::test::hopper_orchestrations())
-        passed += lowered_passes(program, lower::test::hopper_text()) ? 1 : 0;
-    EXPECT_GT(passed, 150);
+        passed += !sample.skips() && lowered_passes(program, lower::test::hopper_text()) ? 1 : 0;
+    EXPECT_GT(passed, test::at_least(150));
     std::cout << passed << " programs\n";
 }
 
@@ -116,7 +121,7 @@ TEST(TextGate, PassesGenericKernels) {
         passes(baseline->cuda, declared_by(baseline->plan, true));
         ++passed;
     }
-    EXPECT_GT(passed, 60);
+    EXPECT_GT(passed, test::at_least(60));
     std::cout << passed << " generic texts\n";
 }
 
