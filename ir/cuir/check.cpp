@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
+#include <map>
 
 namespace cubridge::ir::cuir {
 namespace {
@@ -380,6 +381,21 @@ private:
     Cta cta_;
 };
 
+// A run gives a constant one value, in all kernels: what it shows is shown of programs whose kernels agree.
+void constants_agree(const Code& code, std::vector<Finding>& out) {
+    std::map<std::string, std::pair<double, const KernelCode*>> first;
+    for (const auto& kernel : code.kernels)
+        for (std::size_t k = 0; k < kernel.constants.size(); ++k) {
+            const double number = kernel.constant_values[k].as_real();
+            const auto [it, is_new] = first.try_emplace(kernel.constants[k].first, number, &kernel);
+            if (!is_new && it->second.first != number)
+                out.push_back(
+                    at(kernel.source->head.back(), "",
+                       fmt::format("`{}` is {} here and {} in `{}`; the kernels of a program share its constants",
+                                   it->first, number, it->second.first, it->second.second->name)));
+        }
+}
+
 } // namespace
 
 std::vector<Finding> check(const Program& program) {
@@ -387,6 +403,7 @@ std::vector<Finding> check(const Program& program) {
     auto out = code->findings;
     for (const auto& k : code->program->kernels) literals(k.body, out);
     if (!code->findings.empty()) return out;
+    constants_agree(*code, out);
     for (const auto& kernel : code->kernels) {
         const auto arch = arch_check(kernel);
         out.insert(out.end(), arch.begin(), arch.end());

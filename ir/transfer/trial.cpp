@@ -1,10 +1,12 @@
 // The runs on which a program is compared with its specification at load. SPDX-License-Identifier: Apache-2.0
+#include "ir/cuir/order.h"
 #include "ir/spec/state.h"
 #include "ir/spec/variant.h"
 #include "ir/transfer/draw.h"
 #include "ir/transfer/places.h"
 #include "ir/transfer/reference.h"
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace cubridge::ir::transfer {
@@ -109,6 +111,7 @@ public:
             for (const std::int64_t c : constants(kMostDistance)) beyond(c);
         }
         for (const std::int64_t step : steps()) classes(step);
+        rising();
         return std::move(out_);
     }
 
@@ -127,6 +130,34 @@ private:
             for (double& v : r->inputs["Q"].values) v *= heat;
             out_.runs.push_back(std::move(*r));
         }
+    }
+
+    /// Scores that rise from tile to tile, in either order, by more than weights of the program's type can say, at its
+    /// own limits: when a tile is tried again decides whether they overflow. Other runs have limits of 1, or nothing
+    /// would be tried again.
+    void rising() {
+        const auto* main = program_.main();
+        if (main == nullptr) return;
+        const auto& constants = main->head.back().node->params;
+        const auto is_limit = [](const auto& p) { return p.fallback && p.fallback->kind == syntax::Kind::Float; };
+        if (std::none_of(constants.begin(), constants.end(), is_limit)) return;
+        const auto elem = main->constant("elem");
+        const auto type = elem ? dtype_from_short(elem->text) : std::nullopt;
+        const double rise = std::log2(cuir::largest_of(type.value_or(DType::F32))) + 4;
+        Question q{{1, 1, 2, 9, 13, 3, 3}, 2, 3, 1, 2 * seed_, Draw::Usual}; // an even seed: its own limits
+        auto r = run_of(program_, specification_, q);
+        if (!r || r->inputs.count("Q") == 0 || r->inputs.count("K") == 0) return;
+        const auto D = r->sizes.at("D"), Sk = std::max<std::int64_t>(r->sizes.at("Sk"), 1);
+        const double score = rise * std::log(2.0) * std::sqrt(static_cast<double>(D));
+        const auto first_column = [&](cuir::Memory& m, const auto& value) {
+            for (std::size_t k = 0; k < m.values.size(); ++k) {
+                const auto at = static_cast<std::int64_t>(k);
+                if (!std::isnan(m.values[k])) m.values[k] = at % D == 0 ? value(at / D) : 0;
+            }
+        };
+        first_column(r->inputs["Q"], [](std::int64_t) { return 1.0; });
+        first_column(r->inputs["K"], [&](std::int64_t row) { return row % Sk / q.keys % 2 == 0 ? 0 : score; });
+        out_.runs.push_back(std::move(*r));
     }
 
     void edges() {

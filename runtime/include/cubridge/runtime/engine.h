@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace cubridge::runtime {
@@ -43,10 +44,11 @@ struct Query {
     std::int32_t q_dtype = 0, kv_dtype = 0, o_dtype = 0; ///< as cubridge.h numbers them, never SAME
     std::int32_t head_dim = 0, head_dim_v = 0, group = 1, heads = 0;
     std::int32_t layout = 0, page_size = 0, phase = 0, rows = 0, empty_rows = 0, lse = 0, alignment = 16;
-    std::uint32_t flags = 0;
+    std::uint32_t flags = 0, unused = 0; ///< unused: 0, up to a whole word
     bool operator==(const Query&) const = default;
 };
-static_assert(sizeof(Query) == 88 && sizeof(Query) % 8 == 0, "hashed by words, without padding");
+static_assert(std::has_unique_object_representations_v<Query> && sizeof(Query) % 8 == 0,
+              "hashed and compared by words: a byte of padding, which no copy keeps, would make every query a new one");
 
 enum class Want { BestNow = 0, Exact = 1, Cached = 2 };
 

@@ -149,6 +149,30 @@ TEST(TransferMeaningTest, RowsBeyondALengthMayBeNaN) {
         }
 }
 
+// A limit that lets fp16 weights overflow before their tile is tried again: bf16's.
+TEST(TransferMeaningTest, LimitsFitTheType) {
+    Case c = written("causal", "    s = s.masked_fill(j > i, float('-inf'))\n    return torch.softmax(s, -1) @ v\n");
+    c.request.q_dtype = c.request.kv_dtype = c.request.o_dtype = DType::F16;
+    const auto s = Specification::parse(c.source, c.options);
+    ASSERT_TRUE(s);
+    const auto t = transfer::transfer(hopper(), target_of(**s, c.request));
+    ASSERT_TRUE(t) << t.error().message;
+    std::string text = cuir::print(t->program);
+    const std::string limit = "LIMIT=32768.0";
+    const auto at = text.find(limit);
+    ASSERT_NE(at, text.npos) << text;
+    const auto findings = [&] {
+        const auto program = *cuir::read(text);
+        return cuir::verify(program, *trial_of(program, **s, 7), reference_of(**s, c.request));
+    };
+    EXPECT_TRUE(findings().empty());
+    text.replace(at, limit.size(), "LIMIT=1.1529215e+18");
+    const auto wrong = findings();
+    ASSERT_FALSE(wrong.empty());
+    EXPECT_EQ(wrong[0].kind, "range") << wrong[0].text();
+    EXPECT_NE(wrong[0].message.find("in P"), std::string::npos) << wrong[0].text();
+}
+
 // Places are found by dataflow: another schedule, with a load role, two calls of attend and a scale of its own.
 TEST(TransferMeaningTest, AnotherExpert) {
     if (!fs::exists(specifications() / "paper")) GTEST_SKIP() << "no folder of specifications here";

@@ -215,7 +215,8 @@ TEST_F(Launch, WhatTheDriverRefusedIsNotKept) {
     EXPECT_EQ(k->launch(args, nullptr).status, Status::Cuda);
     reset(CUDA_SUCCESS);
     ASSERT_TRUE(k->launch(args, nullptr));
-    EXPECT_EQ(encodes(), 4);
+    EXPECT_GE(encodes(), 1) << "the others may be known of an earlier kernel at this address";
+    EXPECT_EQ(words(block().map[0]), numbers(0x180000, 64, 6, 768, 128, 64));
 }
 
 TEST_F(Launch, RowsByStepsAreFurtherApart) {

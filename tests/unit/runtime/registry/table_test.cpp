@@ -1,6 +1,7 @@
 // Readers beside writers: nothing is lost while the array grows.
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/registry/table.h"
+#include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -20,6 +21,10 @@ TEST(Table, FindsWhatWasAdded) {
     EXPECT_EQ(&table.find_or_add(query(1)), &slot);
     EXPECT_EQ(table.find(query(1)), &slot);
     EXPECT_EQ(slot.known.load()->kind, Known::Kind::Nothing);
+    Query copy; // what lies beside its members is of no query
+    std::memset(static_cast<void*>(&copy), 0xa5, sizeof copy);
+    copy = query(1);
+    EXPECT_EQ(table.find(copy), &slot);
     Known refused;
     refused.kind = Known::Kind::Refused;
     refused.message = "no";
