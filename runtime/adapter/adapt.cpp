@@ -201,10 +201,12 @@ private:
         artifact.arch = request_.arch;
         artifact.subject = specification_.subject();
         artifact.specification = source_id(specification_);
-        artifact.asked = {specification_.source(), specification_.heads(), request_};
+        artifact.asked = asked();
         artifact.created = static_cast<std::int64_t>(std::time(nullptr));
         return artifact;
     }
+
+    Asked asked() const { return {specification_.source(), specification_.heads(), request_}; }
 
     /// An expert's kernel, changed by rules until it computes the variant; the experts are tried in turn. False: no
     /// kernel came of any, the stages say why, and the generic one is to be made.
@@ -425,6 +427,7 @@ private:
             if (options_.store != nullptr) (void)options_.store->quarantine(artifact.id, report_.stages.back().reason);
             return false;
         }
+        if (!artifact.asked && artifact.specification == source_id(specification_)) artifact.asked = asked();
         if (artifact.verification.stands()) keep(artifact, artifact.id);
         serve(std::move(artifact), unverified_tier_);
         return true;

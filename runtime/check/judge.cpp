@@ -138,14 +138,12 @@ Judgement judge_output(const Array& got, const Array& exact, ir::DType type, std
     }
     const double limit =
         bounds.positions ? std::max(bounds.l2, std::ldexp(1.0, -24) * static_cast<double>(reach)) : bounds.l2;
-    if (all.relative() > limit && j.wrong.empty())
-        j.wrong = fmt::format("o as a whole is off by {:.3g} (relative L2), {:.3g} is allowed", all.relative(), limit);
     // Loud scores of operands that are rounded cost a baseline up to twice the limit, a difference of attentions that
     // nearly cancels four times; what is far beyond is a fault of its own.
-    if (by.relative() > (parts > 1 ? 8 : 2) * limit && j.wrong.empty()) {
+    if (by.relative() > (parts > 1 ? 8 : 2) * limit && j.wrong.empty())
         j.wrong = fmt::format("the baseline is off by {:.3g} (relative L2): it is no measure", by.relative());
-        j.of_baseline = true;
-    }
+    if (all.relative() > limit && j.wrong.empty())
+        j.wrong = fmt::format("o as a whole is off by {:.3g} (relative L2), {:.3g} is allowed", all.relative(), limit);
     return j;
 }
 

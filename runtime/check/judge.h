@@ -7,9 +7,8 @@
 namespace cubridge::runtime {
 
 struct Judgement {
-    double ratio = 0;         ///< largest error over that of the baseline; at most 2 passes
-    std::string wrong;        ///< the first thing that is, with its place; empty: nothing
-    bool of_baseline = false; ///< what is wrong is the baseline, which is no measure
+    double ratio = 0;  ///< largest error over that of the baseline; at most 2 passes
+    std::string wrong; ///< the first thing that is, with its place; empty: nothing
 };
 
 /// A kernel's output against exact values, row by row (the last axis). An element may be off by the larger of twice the

@@ -47,7 +47,7 @@ struct VerifyResult {
 };
 
 /// Any thread; one job at a time, the others wait. Faults say that nothing can be said of the kernel: "no_driver",
-/// "no_device", "memory", "busy", "worker", and "reference" (what it is held against failed). A kernel that faults,
+/// "no_device", "memory", "busy", "worker", and "reference" (the float64 build failed). A kernel that faults,
 /// hangs or ends the process that ran it has not passed.
 class Verifier {
 public:

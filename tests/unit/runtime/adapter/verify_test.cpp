@@ -260,6 +260,7 @@ TEST_F(Verify, WhatAnOlderLibraryVerifiedIsRunAgainBeforeItServes) {
     const auto& record = again.artifact->verification.record;
     EXPECT_EQ(record.find("gpu: "), record.rfind("gpu: ")) << record;
     EXPECT_EQ(store->list().size(), 1u); // in its place
+    EXPECT_TRUE(again.artifact->asked) << "the text that it was made from has come by";
     EXPECT_EQ(stages_of(adapt(spec, request_for(), options)), "lookup ");
 
     ASSERT_TRUE(store->replace(again.artifact->id, old));

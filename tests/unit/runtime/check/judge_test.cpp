@@ -60,12 +60,6 @@ TEST(Judge, ABaselineThatIsFarOffIsNoMeasure) {
         const Judgement j = judge_output(exact, exact, type, 10, &baseline, 2);
         EXPECT_NE(judge_output(exact, exact, type, 10, &baseline).wrong.find("it is no measure"), std::string::npos);
         EXPECT_EQ(j.wrong.find("it is no measure") == j.wrong.npos, measures) << off << j.wrong;
-        EXPECT_EQ(j.of_baseline, !measures);
-        Array far = exact;
-        for (double& v : far.values) v *= 1 + off;
-        const Judgement own = judge_output(far, exact, type, 10, &baseline, 2);
-        EXPECT_NE(own.wrong.find("o as a whole is off"), std::string::npos) << own.wrong;
-        EXPECT_FALSE(own.of_baseline) << "what is wrong with the kernel comes first";
         EXPECT_EQ(j.ratio, 0);
     }
 }
