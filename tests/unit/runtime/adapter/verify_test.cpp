@@ -247,7 +247,7 @@ TEST_F(Verify, WhatAnOlderLibraryVerifiedIsRunAgainBeforeItServes) {
 
     verifier->absent = true; // no GPU just now: it is no answer, and stays
     const auto none = adapt(spec, request_for(), options);
-    EXPECT_EQ(none.status, Report::Status::Rejected);
+    ASSERT_EQ(none.status, Report::Status::Rejected);
     EXPECT_NE(none.error->message.find("for an older library"), std::string::npos) << none.error->message;
     EXPECT_EQ(store->list().size(), 1u);
     EXPECT_EQ(store->list()[0].id, old.id);
