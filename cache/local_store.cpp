@@ -16,7 +16,7 @@ std::optional<Record> LocalStore::find(const Digest& key, const Accept& accept) 
     if (!disk_) return kept;
     auto stored = disk_->find(key, accept);
     if (!kept || !stored) return stored ? std::move(stored) : std::move(kept);
-    return better(summarise(*kept, 0), summarise(*stored, 0)) ? std::move(kept) : std::move(stored);
+    return better(summarise(*stored, 0), summarise(*kept, 0)) ? std::move(stored) : std::move(kept); // kept: later
 } catch (...) {
     return std::nullopt;
 }
@@ -86,6 +86,10 @@ template <class Call> Outcome LocalStore::both(Call call) noexcept try {
 
 Outcome LocalStore::quarantine(const Digest& id, std::string_view reason) noexcept {
     return both([&](Store& store) { return store.quarantine(id, reason); });
+}
+
+Outcome LocalStore::forget(const Digest& key, const Digest& id) noexcept {
+    return both([&](Store& store) { return store.forget(key, id); });
 }
 
 Outcome LocalStore::pin(const Digest& id, bool pinned) noexcept {

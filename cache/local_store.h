@@ -23,6 +23,7 @@ public:
     std::vector<Summary> list() noexcept override;
     Verification verify(const std::optional<Digest>& id) noexcept override;
     Outcome quarantine(const Digest& id, std::string_view reason) noexcept override;
+    Outcome forget(const Digest& key, const Digest& id) noexcept override;
     Outcome pin(const Digest& id, bool pinned) noexcept override;
     Outcome touch(const Digest& id) noexcept override;
     Stats stats() noexcept override;

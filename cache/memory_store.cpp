@@ -135,6 +135,14 @@ Outcome MemoryStore::quarantine(const Digest& id, std::string_view) noexcept {
     });
 }
 
+Outcome MemoryStore::forget(const Digest& key, const Digest& id) noexcept {
+    return change(id, [&](Entries::iterator entry, Entries& removed) {
+        if (entry->summary.key != key) return;
+        stats_.bytes -= entry->summary.bytes;
+        removed.splice(removed.end(), entries_, entry);
+    });
+}
+
 Outcome MemoryStore::pin(const Digest& id, bool pinned) noexcept {
     return change(id, [pinned](Entries::iterator entry, Entries&) { entry->summary.pinned = pinned; });
 }

@@ -226,6 +226,12 @@ Outcome SqliteStore::quarantine(const Digest& id, std::string_view reason) noexc
     return {Code::UNAVAILABLE, {}};
 }
 
+Outcome SqliteStore::forget(const Digest& key, const Digest& id) noexcept {
+    return change(id, [&](sqlite::Database& database, const Row& row) {
+        if (row.summary.key == key) sqlite::remove(database, row.number);
+    });
+}
+
 Outcome SqliteStore::pin(const Digest& id, bool pinned) noexcept {
     return change(
         id, [&](sqlite::Database& database, const Row& row) { sqlite::set_pinned(database, row.number, pinned); });

@@ -32,6 +32,17 @@ Outcome check_publishable(const Record& record, std::int64_t budget) {
     return {};
 }
 
+Outcome Store::replace(const Digest& id, const Record& record) noexcept try {
+    auto outcome = publish(record);
+    if (!outcome || record.id == id) return outcome;
+    for (const Summary& s : list())
+        if (s.id == id && s.key == record.key && s.pinned) (void)pin(record.id, true);
+    (void)forget(record.key, id); // where that can't be, both stay
+    return outcome;
+} catch (...) {
+    return {Code::UNAVAILABLE, {}};
+}
+
 std::string_view name(Code code) {
     switch (code) {
     case Code::OK: return "ok";

@@ -1,4 +1,5 @@
 // cubridge cache list | show | verify. SPDX-License-Identifier: Apache-2.0
+#include "bindings/cli/cache_verify.h"
 #include "bindings/cli/commands.h"
 #include "bindings/cli/machine.h"
 #include "bindings/cli/status.h"
@@ -91,6 +92,7 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
                      .add("entries", std::move(entries))
                      .add("plan", a.plan.text())
                      .add("verified", a.verification.record)
+                     .add("verification", a.verification.json())
                      .add("tuning", a.tuning ? a.tuning->json() : Json())
                      .add("created", when(a.created))
                      .add("cuda", a.cuda)
@@ -102,6 +104,11 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
     out.line("arch      " + a.arch);
     out.line("build     " + a.build.text());
     out.line("verified  " + a.verification.record);
+    if (const auto& g = a.verification.gpu)
+        out.line(fmt::format("on a GPU  {} cases, {} of them against the text; seed {}, error {:.2f} of 2; {}, driver "
+                             "for CUDA {}.{}; {}, verification {}",
+                             g->cases, g->against_text, g->seed, a.verification.error_ratio, g->device,
+                             g->driver / 1000, g->driver % 1000 / 10, when(g->date), g->format));
     out.line("created   " + when(a.created));
     for (const auto& e : a.entries)
         out.line(fmt::format("entry     {}: {} registers, {} B stack, {} B spilled", e.name, e.registers, e.stack,
@@ -111,27 +118,10 @@ int show(const Options& options, cache::Store& store, const Terminal& out) {
     return kDone;
 }
 
-int verify(const Options& options, cache::Store& store, const Terminal& out) {
+int verify(const Options& options, Machine& machine, const Terminal& out, const Terminal& progress) {
     std::optional<cache::Digest> id;
-    if (options.words.size() == 2) id = named(store, options.words[1]);
-    const cache::Verification v = store.verify(id);
-    auto bad = Json::array();
-    for (const auto& f : v.bad) {
-        bad.push(Json::object().add("id", f.id.hex()).add("reason", f.reason));
-        if (!options.json) out.line(f.id.hex(12) + "  " + f.reason);
-    }
-    const bool fine = v.bad.empty() && v.outcome;
-    if (options.json)
-        out.line(Json::object()
-                     .add("checked", v.checked)
-                     .add("bad", std::move(bad))
-                     .add("outcome", cache::name(v.outcome.code))
-                     .add("reason", v.outcome.reason)
-                     .text());
-    else
-        out.line(fmt::format("{} checked, {} bad{}{}", v.checked, v.bad.size(), v.outcome.reason.empty() ? "" : ": ",
-                             v.outcome.reason));
-    return fine ? kDone : kUnverified;
+    if (options.words.size() == 2) id = named(machine.store(), options.words[1]);
+    return verify_rows(options, id, machine, out, progress);
 }
 
 } // namespace
@@ -143,8 +133,8 @@ int cache_command(const Options& options) {
     Machine machine(options, progress);
     if (what == "list" && count == 1) return list(options, machine.store(), out);
     if (what == "show" && count == 2) return show(options, machine.store(), out);
-    if (what == "verify" && count <= 2) return verify(options, machine.store(), out);
-    throw Usage("cache: write list, show ID, or verify [ID]");
+    if (what == "verify" && count <= 2) return verify(options, machine, out, progress);
+    throw Usage("cache: write list, show ID, or verify [ID] [--gpu]");
 }
 
 } // namespace cubridge::cli

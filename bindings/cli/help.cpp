@@ -72,13 +72,18 @@ constexpr const char* kSpecs = "usage: cubridge specs [NAME] [--json]\n"
                                "\n"
                                "Lists the specifications that come with the library, or prints the text of one.\n";
 
-constexpr const char* kCache = "usage: cubridge cache list | show ID | verify [ID]  [--cache DIR] [--json]\n"
-                               "\n"
-                               "  list      the kernels in the store, most recently used first\n"
-                               "  show      one of them: what it is, its entries, its launch plan, what was verified\n"
-                               "  verify    reads every row, or those of one ID, and checks the digests\n"
-                               "\n"
-                               "An ID may be shortened as long as it names one kernel.\n";
+constexpr const char* kCache =
+    "usage: cubridge cache list | show ID | verify [ID] [--gpu [--seed N]]  [--cache DIR] [--json]\n"
+    "\n"
+    "  list      the kernels in the store, most recently used first\n"
+    "  show      one of them: what it is, its entries, its launch plan, what was verified\n"
+    "  verify    reads every row, or those of one ID, and checks the digests; with --gpu "
+    "it also runs\n"
+    "            the kernels for this GPU against their texts, with a fresh seed or N: "
+    "records are\n"
+    "            renewed, what is wrong is set aside\n"
+    "\n"
+    "An ID may be shortened as long as it names one kernel.\n";
 
 constexpr const char* kInfo =
     "usage: cubridge info [--cache DIR] [--json]\n"

@@ -181,7 +181,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
         else if (name == "--shape")
             o.shape = shape_of(value(), name);
         else if (name == "--seed")
-            o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0});
+            o.seed = whole<std::uint64_t>(value(), name, 0, ~std::uint64_t{0}), o.seeded = true;
         else if (name == "--cases")
             o.cases = whole(value(), name, 1, 40);
         else if (name == "--resume")
@@ -226,6 +226,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
     }
     if (o.heads_kv != 0 && o.heads_q % o.heads_kv != 0)
         throw Usage(fmt::format("--heads: {} query heads can't share {} KV heads evenly", o.heads_q, o.heads_kv));
+    if (o.command == "cache" && (o.gpu || o.seeded) && (o.words.empty() || o.words[0] != "verify" || !o.gpu))
+        throw Usage("cache: --gpu, and its --seed, are options of verify");
     if (o.tune && o.command != "adapt") throw Usage("--tune is an option of adapt");
     if (o.verify && o.command != "adapt") throw Usage("--verify is an option of adapt");
     if (o.verify && o.tune)

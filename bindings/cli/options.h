@@ -27,6 +27,7 @@ struct Options {
     std::string spec;                 ///< exec: what the program is to compute
     int seeds = 4;                    ///< exec: of each policy
     std::uint64_t seed = 1;
+    bool seeded = false; ///< --seed was given
     int cases = 40;
     bool tune = false;
     bool worker = false;            ///< compile in a process of its own

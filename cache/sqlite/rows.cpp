@@ -129,6 +129,11 @@ bool set_aside(Database& database, std::int64_t number, std::string_view reason,
     return true;
 }
 
+void remove(Database& database, std::int64_t number) {
+    Statement(database, "DELETE FROM blob WHERE entry = ?").number(number).run();
+    Statement(database, "DELETE FROM entry WHERE number = ?").number(number).run();
+}
+
 void set_used(Database& database, std::int64_t number, std::int64_t now) {
     Statement(database, "UPDATE entry SET used = ? WHERE number = ?").number(now).number(number).run();
 }
@@ -149,10 +154,7 @@ std::int64_t make_room(Database& database, std::int64_t bytes, std::int64_t budg
         }
     }
     if (held + bytes > budget) throw Error{Code::TOO_LARGE, 0, "pinned records leave no room within the budget"};
-    for (const auto number : victims) {
-        Statement(database, "DELETE FROM blob WHERE entry = ?").number(number).run();
-        Statement(database, "DELETE FROM entry WHERE number = ?").number(number).run();
-    }
+    for (const auto number : victims) remove(database, number);
     return static_cast<std::int64_t>(victims.size());
 }
 

@@ -28,6 +28,8 @@ bool exists(Database& database, const Digest& key, const Digest& id);
 void insert(Database& database, const Record& record, std::int64_t now);
 /// Moves a row to `quarantine` and keeps the newest 20 there. False if it is gone already.
 bool set_aside(Database& database, std::int64_t number, std::string_view reason, std::int64_t now);
+/// With its blobs.
+void remove(Database& database, std::int64_t number);
 void set_used(Database& database, std::int64_t number, std::int64_t now);
 void set_pinned(Database& database, std::int64_t number, bool pinned);
 

@@ -82,7 +82,8 @@ private:
         if (options_.compiler == nullptr && unverified_) {
             end(Report::Status::Rejected, why::kUnverified | why::kNoCompiler,
                 {"no_compiler",
-                 "the kernel is stored, no GPU has run it, and there is no compiler for what it is run against",
+                 "the kernel is stored, " + not_run(*unverified_) +
+                     ", and there is no compiler for what it is run against",
                  {},
                  "install NVRTC"});
             return;
@@ -130,7 +131,7 @@ private:
             older_tier_ = disk ? "store" : "memory";
             return false;
         }
-        if (found && options_.verified && found->verification.level != Verified::Gpu) {
+        if (found && options_.verified && !found->verification.stands()) {
             unverified_ = std::move(*found);
             unverified_tier_ = disk ? "store" : "memory";
             return false;
@@ -155,13 +156,14 @@ private:
         return std::move(*artifact);
     }
 
-    void keep(Artifact& artifact) {
+    /// `before`: the record that it takes the place of.
+    void keep(Artifact& artifact, const std::optional<cache::Digest>& before = {}) {
         Timed stage(*this, "store");
         auto record = artifact.to_record();
         artifact.id = record.id;
         if (options_.store == nullptr) return stage.skipped("no store");
         if (!options_.experts.empty()) return stage.skipped("an expert is named");
-        const auto outcome = options_.store->publish(record);
+        const auto outcome = before ? options_.store->replace(*before, record) : options_.store->publish(record);
         if (!outcome) {
             stage.failed(outcome.reason);
             report_.warnings.push_back("the kernel was not stored: " + outcome.reason);
@@ -199,9 +201,12 @@ private:
         artifact.arch = request_.arch;
         artifact.subject = specification_.subject();
         artifact.specification = source_id(specification_);
+        artifact.asked = asked();
         artifact.created = static_cast<std::int64_t>(std::time(nullptr));
         return artifact;
     }
+
+    Asked asked() const { return {specification_.source(), specification_.heads(), request_}; }
 
     /// An expert's kernel, changed by rules until it computes the variant; the experts are tried in turn. False: no
     /// kernel came of any, the stages say why, and the generic one is to be made.
@@ -412,7 +417,7 @@ private:
         return seen.wrong.empty();
     }
 
-    /// A stored kernel that no GPU has run yet. True: it is the answer, or there is none.
+    /// A stored kernel that no GPU has run yet, or for an older library. True: it is the answer, or there is none.
     bool verify_stored() {
         if (!unverified_ || options_.verifier == nullptr) return false;
         Artifact artifact = std::move(*unverified_);
@@ -422,7 +427,8 @@ private:
             if (options_.store != nullptr) (void)options_.store->quarantine(artifact.id, report_.stages.back().reason);
             return false;
         }
-        if (artifact.verification.level == Verified::Gpu) keep(artifact);
+        if (!artifact.asked && artifact.specification == source_id(specification_)) artifact.asked = asked();
+        if (artifact.verification.stands()) keep(artifact, artifact.id);
         serve(std::move(artifact), unverified_tier_);
         return true;
     }
@@ -440,13 +446,20 @@ private:
         return false;
     }
 
+    static std::string not_run(const Artifact& artifact) {
+        return artifact.verification.level != Verified::Gpu
+                   ? "no GPU has run it"
+                   : fmt::format("a GPU has run it for an older library (verification {}, not {})",
+                                 artifact.verification.format(), kVerification);
+    }
+
     // ---- Ends -------------------------------------------------------------------------------------------------------
     void serve(Artifact artifact, const char* tier) {
-        if (options_.verified && artifact.verification.level != Verified::Gpu) {
+        if (options_.verified && !artifact.verification.stands()) {
             const auto& why = unverified_because_;
             return end(Report::Status::Rejected, why::kUnverified,
                        {"unverified",
-                        "the kernel is made, and no GPU has run it" + (why ? ": " + why->message : std::string()),
+                        "the kernel is made, and " + not_run(artifact) + (why ? ": " + why->message : std::string()),
                         {},
                         why && !why->hint.empty()
                             ? why->hint

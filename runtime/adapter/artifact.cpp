@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cubridge/runtime/artifact.h"
 #include "cubridge/runtime/json.h"
+#include "runtime/adapter/asked.h"
 #include "runtime/driver/elf.h"
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
 namespace cubridge::runtime {
 namespace {
 
 constexpr int kMetadataFormat = 1;
-constexpr std::array<const char*, 3> kLevels = {"none", "executor", "gpu"};
 
 /// What serves first among the artifacts of one key: how it was made, whether it was chosen by measuring, then how far
 /// it was verified.
@@ -46,11 +45,6 @@ public:
         const auto v = integer(name);
         if (v >= 0 && v <= 1 << 30) return static_cast<int>(v);
         return lack(name), 0;
-    }
-    double number(const char* name) const {
-        const auto* v = value(name);
-        if (v != nullptr && v->number()) return *v->number();
-        return lack(name), 0.0;
     }
     Members object(const char* name) const {
         const auto* v = value(name);
@@ -89,13 +83,11 @@ Json metadata_of(const Artifact& a) {
     }
     auto places = Json::array();
     for (const int place : a.places) places.push(place);
-    auto verification = Json::object();
-    verification.add("level", kLevels[static_cast<std::size_t>(a.verification.level)]);
-    verification.add("record", a.verification.record).add("error_ratio", a.verification.error_ratio);
     auto all = Json::object();
     all.add("format", kMetadataFormat).add("build", std::move(build)).add("subject", a.subject);
     all.add("specification", a.specification.hex()).add("places", std::move(places));
-    all.add("entries", std::move(entries)).add("verification", std::move(verification));
+    all.add("entries", std::move(entries)).add("verification", a.verification.json());
+    if (a.asked) all.add("asked", json_of(*a.asked));
     if (a.tuning) all.add("tuning", a.tuning->json());
     return all;
 }
@@ -156,6 +148,7 @@ cache::Record Artifact::to_record() const {
     for (const auto& [name, text] :
          {std::pair("expert", &expert_program), {"cuir", &program}, {"difference", &difference}})
         if (!text->empty()) record.blobs.push_back({name, *text});
+    if (asked) record.blobs.push_back({"text", asked->source.text});
     cache::seal(record);
     return record;
 }
@@ -194,13 +187,11 @@ ir::Result<Artifact> Artifact::from_record(const cache::Record& record) {
     }
     for (const auto& place : all.array("places"))
         a.places.push_back(place.integer() == nullptr ? -2 : static_cast<int>(*place.integer()));
-    const Members verification = all.object("verification");
-    const auto level = std::find(kLevels.begin(), kLevels.end(), verification.string("level"));
-    a.verification.record = verification.string("record");
-    a.verification.error_ratio = verification.number("error_ratio");
+    (void)all.object("verification");
     if (!missing.empty()) return incomplete("its metadata lacks \"" + missing + "\"");
-    if (level == kLevels.end()) return incomplete("its metadata names no known level of verification");
-    a.verification.level = static_cast<Verified>(level - kLevels.begin());
+    auto verification = Verification::read(*json->find("verification"));
+    if (!verification) return incomplete(verification.error().message);
+    a.verification = std::move(*verification);
     if (!specification) return incomplete("its metadata names no specification");
     a.specification = *specification;
 
@@ -215,6 +206,11 @@ ir::Result<Artifact> Artifact::from_record(const cache::Record& record) {
     for (const auto& [name, text] :
          {std::pair("expert", &a.expert_program), {"cuir", &a.program}, {"difference", &a.difference}})
         if (const auto* blob = record.blob(name)) *text = blob->bytes;
+    if (const auto* asked = json->find("asked")) {
+        const auto* text = record.blob("text");
+        a.asked = text == nullptr ? std::nullopt : asked_of(*asked, text->bytes, a.arch);
+        if (!a.asked) return incomplete("what it was made for can't be read");
+    }
     auto parsed = ir::launch::Plan::parse(plan->bytes);
     if (!parsed) return incomplete(parsed.error().message);
     a.plan = std::move(*parsed);

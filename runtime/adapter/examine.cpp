@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/adapter/examine.h"
 #include <algorithm>
+#include <ctime>
 
 namespace cubridge::runtime {
+namespace {
+
+/// The record without what this run is in place of: what a GPU said before, and that none had its say.
+std::string without_gpu(const std::string& record) {
+    std::string out;
+    for (std::size_t from = 0; from < record.size();) {
+        const auto end = std::min(record.find("; ", from), record.size());
+        const auto part = record.substr(from, end - from);
+        from = end + 2;
+        if (part.starts_with("gpu: ") || part == "not run on a GPU" || part == "compiled, not run") continue;
+        out += (out.empty() ? "" : "; ") + part;
+    }
+    return out;
+}
+
+} // namespace
 
 Examined examine(Artifact& artifact, const ir::Specification& specification, const ir::Request& request,
-                 References& references, Verifier& verifier, cache::Deadline deadline) {
+                 References& references, Verifier& verifier, cache::Deadline deadline, std::uint64_t seed) {
     Examined out;
     if (auto done = references.ready(); !done) {
         out.fault = done.fault();
@@ -23,6 +40,7 @@ Examined examine(Artifact& artifact, const ir::Specification& specification, con
     job.exact = references.exact();
     if (artifact.build.made_by != "generic") job.baseline = references.baseline();
     job.program = artifact.program;
+    job.seed = seed;
     if (deadline != cache::Deadline::max()) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -31,16 +49,25 @@ Examined examine(Artifact& artifact, const ir::Specification& specification, con
     const auto result = verifier.verify(job);
     if (!result) {
         out.fault = result.fault();
-    } else if (!result->passed) {
-        out.wrong = result->record();
-    } else {
-        artifact.verification.level = Verified::Gpu;
-        artifact.verification.error_ratio = result->ratio;
-        auto& record = artifact.verification.record;
-        for (const std::string unseen : {"; not run on a GPU", "compiled, not run"})
-            if (const auto at = record.find(unseen); at != record.npos) record.erase(at, unseen.size());
-        record += (record.empty() ? "" : "; ") + result->record();
+        return out;
     }
+    out.seed = result->seed;
+    if (!result->passed) {
+        out.wrong = result->record();
+        return out;
+    }
+    auto& v = artifact.verification;
+    v.level = Verified::Gpu;
+    v.error_ratio = result->ratio;
+    v.record = without_gpu(v.record);
+    v.record += (v.record.empty() ? "" : "; ") + result->record();
+    v.gpu = {kVerification,
+             result->cases,
+             result->against_text,
+             result->seed,
+             result->device,
+             result->driver,
+             static_cast<std::int64_t>(std::time(nullptr))};
     return out;
 }
 

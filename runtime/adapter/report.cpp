@@ -3,6 +3,7 @@
 #include "cubridge/runtime/adapter.h"
 #include "cubridge/runtime/json.h"
 #include "cubridge/runtime/why.h"
+#include "runtime/adapter/asked.h"
 #include <array>
 #include <cmath>
 
@@ -51,23 +52,6 @@ Json texts(const std::vector<std::string>& list) {
     return out;
 }
 
-Json request_of(const ir::Request& r) {
-    static constexpr std::array<const char*, 3> kLayouts = {"dense", "ragged", "paged"};
-    static constexpr std::array<const char*, 3> kPhases = {"mixed", "prefill", "decode"};
-    static constexpr std::array<const char*, 2> kRows = {"as-written", "tail"}, kEmpty = {"as-written", "zero"};
-    static constexpr std::array<const char*, 3> kLse = {"none", "natural", "log2"};
-    auto out = Json::object();
-    out.add("q_dtype", ir::short_name(r.q_dtype)).add("kv_dtype", ir::short_name(r.kv_dtype));
-    out.add("o_dtype", ir::short_name(r.o_dtype)).add("head_dim", r.head_dim).add("head_dim_v", r.head_dim_v);
-    out.add("group", r.group).add("heads", r.heads);
-    out.add("layout", kLayouts[static_cast<std::size_t>(r.layout)]);
-    out.add("phase", kPhases[static_cast<std::size_t>(r.phase)]);
-    out.add("rows", kRows[static_cast<std::size_t>(r.rows)]);
-    out.add("empty_rows", kEmpty[static_cast<std::size_t>(r.empty_rows)]);
-    out.add("lse", kLse[static_cast<std::size_t>(r.lse)]).add("alignment", r.alignment);
-    return out;
-}
-
 Json reasons_of(std::uint32_t bits) {
     auto out = Json::array();
     for (std::uint32_t bit = 1; bit != 0; bit <<= 1)
@@ -93,12 +77,13 @@ std::string Report::json(const ir::Specification* specification, const ir::Reque
     const bool expert = artifact && !artifact->build.expert.empty();
     out.add("expert", or_null(expert, expert ? artifact->build.expert : ""));
     out.add("verified", or_null(artifact.has_value(), artifact ? artifact->verification.record : ""));
+    out.add("verification", artifact ? artifact->verification.json() : Json());
     out.add("compiled_in", or_null(!compiled_in.empty(), compiled_in));
     out.add("stages", stages_of(stages)).add("total_ms", rounded(total_ms));
     out.add("cubin_bytes", artifact ? static_cast<std::int64_t>(artifact->cubin.size()) : 0);
     out.add("entries", entries_of(artifact ? artifact->entries : std::vector<CompiledEntry>{}));
     out.add("tuning", artifact && artifact->tuning ? artifact->tuning->json() : Json());
-    out.add("request", request_of(request)).add("warnings", texts(warnings));
+    out.add("request", json_of(request)).add("warnings", texts(warnings));
     return out.text();
 }
 

@@ -101,6 +101,18 @@ private:
             report_.failures.push_back("... and more");
     }
 
+    // Of the float64 build: check() counts it, but of a kernel that is given it says nothing.
+    void exact_failed(const Case& c, const std::string& what) {
+        if (given_)
+            give_up(of_reference(c.text(unit_of(c)) + ": " + what));
+        else
+            failed(c, what);
+    }
+
+    static Fault of_reference(std::string what) {
+        return {"reference", std::move(what), "nothing is said of the kernel by this; please report"};
+    }
+
     void rate(const Case& c, const Judgement& j) {
         if (j.ratio <= report_.worst_ratio) return;
         report_.worst_ratio = j.ratio;
@@ -262,6 +274,8 @@ private:
             for (const Built* b : {&u.kernel, &u.exact, u.baseline ? &*u.baseline : nullptr}) {
                 if (!b) continue;
                 auto loaded = gpu_->load(b->cubin, b->plan);
+                if (!loaded && given_ && b == &u.exact && loaded.fault().kind != "memory")
+                    return give_up(of_reference("the float64 build does not load: " + loaded.fault().text())), false;
                 if (!loaded) return give_up(loaded.fault()), false;
                 all.push_back(std::move(*loaded));
             }
@@ -305,13 +319,10 @@ private:
             give_up(done.fault());
             return std::nullopt;
         }
-        if (!done) {
-            failed(p.c, who + done.fault().text());
-            if (done.fault().kind == "context_lost" || done.fault().kind == "hang") give_up(done.fault());
-            return std::nullopt;
-        }
-        if (!done->wrong.empty()) {
-            failed(p.c, who + done->wrong);
+        if (const std::string wrong = done ? done->wrong : done.fault().text(); !wrong.empty()) {
+            which == Which::Exact ? exact_failed(p.c, who + wrong) : failed(p.c, who + wrong);
+            const bool lost = !done && (done.fault().kind == "context_lost" || done.fault().kind == "hang");
+            if (lost && !report_.error) give_up(done.fault());
             return std::nullopt;
         }
         return std::move(*done);
@@ -351,7 +362,7 @@ private:
             for (double& v : lse.values) v *= lse_scale(p.c);
             j = judge_exact(exact->outputs.lse, lse, kBuildTolerance);
         }
-        if (!j.wrong.empty()) failed(p.c, "the float64 build: " + j.wrong);
+        if (!j.wrong.empty()) exact_failed(p.c, "the float64 build: " + j.wrong);
         return j.wrong.empty();
     }
 

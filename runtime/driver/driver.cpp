@@ -29,6 +29,11 @@ int number_of_arch(const std::string& arch) {
     return arch.size() > 3 ? std::atoi(arch.c_str() + 3) : 0;
 }
 
+bool runs_on(const std::string& kernel, const std::string& device) {
+    const int of_kernel = number_of_arch(kernel), of_device = number_of_arch(device);
+    return of_kernel / 10 == of_device / 10 && of_kernel <= of_device;
+}
+
 std::string device_text(const Device& device) {
     return fmt::format("{}, {} SMs", device.name, device.multiprocessors);
 }

@@ -103,6 +103,13 @@ public:
         }
     }
 
+    Outcome<std::string> arch() override {
+        if (fork_.forked()) return forked();
+        const std::lock_guard lock(mutex_);
+        if (auto running = start(); !running) return running.fault();
+        return process_->ready().identity;
+    }
+
     Outcome<Confinement> confinement() override {
         if (fork_.forked()) return forked();
         const std::lock_guard lock(mutex_);

@@ -108,7 +108,8 @@ std::string write(const Answer& a) {
     Writer out;
     const auto& r = a.result;
     out.number(r.passed ? 1 : 0).number(bits(r.cases)).number(bits(r.against_text)).real(r.ratio);
-    out.texts(r.failures).texts(r.not_done).number(r.seed).text(r.device).real(r.ms);
+    out.texts(r.failures).texts(r.not_done).number(r.seed).text(r.device);
+    out.number(bits(r.driver)).real(r.ms);
     put(out, a.fault);
     out.number(a.spent ? 1 : 0);
     return std::move(out.body);
@@ -125,6 +126,7 @@ bool read(std::string_view body, Answer& a) {
     r.not_done = in.texts();
     r.seed = in.number();
     r.device = in.text();
+    r.driver = in.whole();
     r.ms = in.real();
     a.fault = fault_of(in);
     a.spent = in.number() != 0;

@@ -249,6 +249,27 @@ TEST_F(Cli, TheStoreIsListedShownAndVerified) {
     const auto verified = run({"cache", "verify", "--json"}).json();
     EXPECT_EQ(*verified.find("checked")->integer(), 2);
     EXPECT_TRUE(verified.find("bad")->items()->empty());
+    const auto kept = run({"cache", "show", id, "--json"}).json();
+    ASSERT_NE(kept.find("verification"), nullptr);
+    EXPECT_EQ(*kept.find("verification")->find("level")->string(), "executor");
+    EXPECT_TRUE(kept.find("verification")->find("gpu")->is_null());
+}
+
+TEST_F(Cli, StoredKernelsAreRunAgainOnlyWhereThereIsAGpu) {
+    for (const std::vector<std::string>& wrong : {std::vector<std::string>{"cache", "list", "--gpu"},
+                                                  {"cache", "verify", "--seed", "3"},
+                                                  {"cache", "show", "1", "--gpu"}})
+        EXPECT_EQ(run(wrong).status, 2);
+    const auto json = run({"info", "--json"}).json();
+    if (!json.find("gpus")->items()->empty()) GTEST_SKIP() << "there is a GPU";
+    const Ran r = run({"cache", "verify", "--gpu"});
+    EXPECT_EQ(r.status, 7);
+    EXPECT_TRUE(holds(r.out, "0 checked, 0 bad")) << r.out;
+    EXPECT_TRUE(holds(r.error, "nothing was run: ")) << r.error;
+    const Ran listed = run({"cache", "verify", "--gpu", "--json"});
+    EXPECT_EQ(listed.status, 7);
+    EXPECT_TRUE(listed.json().find("kernels")->items()->empty());
+    EXPECT_FALSE(listed.json().find("error")->find("message")->string()->empty());
 }
 
 TEST_F(Cli, ARequestThatNoKernelServesIsFour) {

@@ -215,6 +215,33 @@ TEST_P(StoreConformance, QuarantinedIsGoneUntilMadeAgain) {
     EXPECT_EQ(store->find(record.key), record);
 }
 
+TEST_P(StoreConformance, ARecordTakesAnothersPlace) {
+    const auto store = make();
+    auto record = make_record(1);
+    EXPECT_TRUE(store->publish(record));
+    auto elsewhere = record; // the same content under another key stays
+    elsewhere.key = key_of(2);
+    EXPECT_TRUE(store->publish(elsewhere));
+    EXPECT_TRUE(store->pin(record.id, true));
+    auto next = record;
+    next.metadata += "more";
+    seal(next);
+    EXPECT_TRUE(store->replace(record.id, next));
+    EXPECT_EQ(store->find(record.key), next);
+    EXPECT_EQ(store->load(record.id), elsewhere);
+    ASSERT_EQ(store->list().size(), 2u);
+    for (const auto& s : store->list()) EXPECT_TRUE(s.pinned);
+    EXPECT_EQ(store->stats().entries, 2);
+    EXPECT_EQ(store->stats().quarantined, 0);
+    EXPECT_EQ(store->stats().bytes, footprint(next) + footprint(elsewhere));
+    EXPECT_TRUE(store->replace(next.id, next));
+    EXPECT_EQ(store->find(next.key), next);
+    EXPECT_TRUE(store->replace(key_of(9), make_record(3))); // nothing was there
+    EXPECT_TRUE(store->find(make_record(3).key));
+    EXPECT_EQ(store->forget(key_of(1), key_of(9)).code, Code::MISSING);
+    EXPECT_EQ(heard_.size(), 0u) << heard_.text();
+}
+
 TEST_P(StoreConformance, ManyThreads) {
     const auto store = make(64 << 20);
     std::atomic<int> wrong{0};

@@ -95,6 +95,10 @@ public:
     /// Sets aside all records of that id: a driver refused them, or a signature didn't hold. They are never served
     /// again.
     virtual Outcome quarantine(const Digest& id, std::string_view reason) noexcept = 0;
+    /// Drops a record of a key: another has taken its place.
+    virtual Outcome forget(const Digest& key, const Digest& id) noexcept = 0;
+    /// publish(), then forget() of the record of that id under the same key; pinned if that was.
+    Outcome replace(const Digest& id, const Record& record) noexcept;
     /// Pinned records are never evicted.
     virtual Outcome pin(const Digest& id, bool pinned) noexcept = 0;
     /// Says that the record is in use; find and load do so by themselves. Written at most once an hour.

@@ -74,6 +74,28 @@ std::string rules_build();
 Report adapt(const std::shared_ptr<const ir::Specification>& specification, const ir::Request& request,
              const AdaptOptions& options);
 
+/// What came of a stored kernel that was run again.
+struct Rerun {
+    enum class Verdict {
+        Passed,
+        Wrong,     ///< it was set aside, and serves no more
+        NotRun,    ///< and stays as it was
+        Elsewhere, ///< not run: it is for another architecture
+    } verdict = Verdict::NotRun;
+    std::string arch; ///< of the kernel
+    std::string why;  ///< of all but Passed
+    std::string hint; ///< of NotRun; may be empty
+    std::uint64_t seed = 0;
+    std::optional<Verification> verification; ///< of Passed
+    std::optional<cache::Digest> id;          ///< of Passed, where it was kept: its id from now on
+};
+
+/// Has the kernel of that id run with the text and the request that its record holds; what it is run against is
+/// compiled anew. Passed, the record is renewed in the store. `seed` 0: a fresh one. Any thread; throws nothing but
+/// std::bad_alloc.
+Rerun verify_again(cache::Store& store, const cache::Digest& id, const std::shared_ptr<Compiler>& compiler,
+                   Verifier& verifier, std::uint64_t seed = 0);
+
 /// Sizes that were not given become the defaults (head dim 128, 32 query heads on 8 KV heads), or the nearest that the
 /// specification allows (as many KV heads as query heads, one KV head, head dims 576 and 512). Says in `notes` which.
 /// `heads_kv` 0: not given. Errors: "domain" where nothing fits.

@@ -35,12 +35,41 @@ cache::Digest source_id(const ir::Specification& specification);
 /// The `places` of an artifact with this plan, made from this specification.
 std::vector<int> places_of(const ir::Specification& specification, const ir::launch::Plan& plan);
 
+/// What a verification by this library looks at: more with every number. What passed an older one is run again before
+/// it serves.
+inline constexpr int kVerification = 1;
+
+/// A verification on a GPU, as data.
+struct GpuRun {
+    int format = 0;                  ///< kVerification of the library that ran it
+    int cases = 0, against_text = 0; ///< compared, and how many of those with the text itself in float64
+    std::uint64_t seed = 0;
+    std::string device;    ///< "NVIDIA H200"
+    int driver = 0;        ///< 13000: the newest CUDA that its driver was made for; 0: not known
+    std::int64_t date = 0; ///< Unix seconds
+};
+
 /// How far an artifact was verified.
 enum class Verified { None, Executor, Gpu };
 struct Verification {
     Verified level = Verified::None;
     std::string record = "compiled, not run"; ///< for people
     double error_ratio = 0;                   ///< worst error over that of the low-precision baseline
+    std::optional<GpuRun> gpu;                ///< nothing: not run on one, or in the record of an older library
+
+    int format() const { return gpu ? gpu->format : 0; }
+    /// A GPU has run it, with all that this library looks at.
+    bool stands() const { return level == Verified::Gpu && format() >= kVerification; }
+    Json json() const;
+    /// An Error says what is missing.
+    static ir::Result<Verification> read(const Json& json);
+};
+
+/// What a kernel was made for: with this it can be verified again.
+struct Asked {
+    ir::Source source;
+    int heads = 0; ///< Specification::heads()
+    ir::Request request;
 };
 
 /// What was measured when a kernel was chosen.
@@ -73,6 +102,7 @@ struct Artifact {
     /// another text of the same subject finds its own operands.
     std::vector<int> places;
     cache::Digest specification; ///< source_id() of the text that it was made from
+    std::optional<Asked> asked;  ///< nothing in records of older libraries
     std::vector<CompiledEntry> entries;
     Verification verification;
     std::optional<Tuning> tuning;

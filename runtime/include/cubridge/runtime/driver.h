@@ -29,6 +29,8 @@ struct Device {
 std::string arch_of(int major, int minor);
 /// 90 of "sm_90a"; 0 for what is none.
 int number_of_arch(const std::string& arch);
+/// A cubin for `kernel` on a GPU that is `device`: of one major number, and no newer.
+bool runs_on(const std::string& kernel, const std::string& device);
 
 /// "NVIDIA H200, 132 SMs": what a measurement holds for.
 std::string device_text(const Device& device);

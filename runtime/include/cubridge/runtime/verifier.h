@@ -39,6 +39,7 @@ struct VerifyResult {
     std::vector<std::string> not_done;
     std::uint64_t seed = 0;
     std::string device; ///< "NVIDIA H200"
+    int driver = 0;     ///< 13000: the newest CUDA that its driver was made for; 0: not known
     double ms = 0;
 
     /// "gpu: 23 cases, seed 5, error 1.21 of 2 (NVIDIA H200)", or the first failure.
@@ -46,13 +47,16 @@ struct VerifyResult {
 };
 
 /// Any thread; one job at a time, the others wait. Faults say that nothing can be said of the kernel: "no_driver",
-/// "no_device", "memory", "busy", "worker". A kernel that faults, hangs or ends the process that ran it has not passed.
+/// "no_device", "memory", "busy", "worker", and "reference" (the float64 build failed). A kernel that faults,
+/// hangs or ends the process that ran it has not passed.
 class Verifier {
 public:
     virtual ~Verifier() = default;
     virtual Outcome<VerifyResult> verify(const VerifyJob& job) = 0;
     /// A job will come: begins what takes long, and returns at once.
     virtual void expect() {}
+    /// Of the GPU that it runs kernels on; starts its process. Empty: not known.
+    virtual Outcome<std::string> arch() { return std::string(); }
     /// What holds its process back; starts it. For people.
     virtual Outcome<Confinement> confinement() = 0;
 };

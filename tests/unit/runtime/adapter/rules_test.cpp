@@ -259,7 +259,7 @@ TEST_F(Rules, AnArtifactKeepsItsPrograms) {
     const auto record = store->load(a.id);
     ASSERT_TRUE(record);
     EXPECT_EQ(record->made_by, "rules");
-    for (const char* name : {"cubin", "plan", "cuda", "expert", "cuir", "difference"})
+    for (const char* name : {"cubin", "plan", "cuda", "text", "expert", "cuir", "difference"})
         EXPECT_NE(record->blob(name), nullptr) << name;
     const auto back = Artifact::from_record(*record);
     ASSERT_TRUE(back) << back.error().message;
@@ -279,7 +279,8 @@ TEST_F(Rules, AnArtifactKeepsItsPrograms) {
     AdaptOptions generic;
     generic.compiler = compiler;
     for (const auto& blob : adapt(spec, generic_request(), generic).artifact->to_record().blobs)
-        EXPECT_TRUE(blob.name == "cubin" || blob.name == "plan" || blob.name == "cuda") << blob.name;
+        EXPECT_TRUE(blob.name == "cubin" || blob.name == "plan" || blob.name == "cuda" || blob.name == "text")
+            << blob.name;
 }
 
 // ---- Renewing

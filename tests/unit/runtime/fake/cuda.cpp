@@ -1,5 +1,6 @@
 // A driver without a GPU: a library with libcuda's symbols that says yes, and of what a launch enqueues keeps a log in
 // text. Tests find the functions fake_* by name. SPDX-License-Identifier: Apache-2.0
+#include "ir/include/cubridge/ir/kernel_abi.h"
 #include <csignal>
 #include <cstring>
 #include <cuda.h>
@@ -25,6 +26,16 @@ std::string behaviour() {
     std::string word;
     std::ifstream(std::filesystem::path(info.dli_fname).replace_filename("behaviour")) >> word;
     return word;
+}
+
+/// Zeros for a dense output of 64 columns of 16 bits.
+void write_zeros() {
+    cubridge::ir::abi::cb_args a;
+    std::memcpy(&a, block, sizeof a);
+    for (int b = 0; b < a.requests; ++b)
+        for (int h = 0; h < a.heads_q; ++h)
+            for (int r = 0; r < a.max_q; ++r)
+                std::memset(static_cast<char*>(a.o.data) + 2 * (b * a.o.outer + h * a.o.head + r * a.o.row), 0, 128);
 }
 
 } // namespace
@@ -82,6 +93,13 @@ CUresult cuLaunchKernel(CUfunction, unsigned x, unsigned, unsigned, unsigned thr
     if (how == "crash") std::raise(SIGSEGV);
     if (how == "sleep") sleep(100);
     if (how == "fault") return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (how == "zeros" || how == "zeros_fault") { // a kernel, twice, then what it is held against
+        static int launches = 0;
+        if (launches++ % 3 < 2)
+            write_zeros();
+        else if (how == "zeros_fault")
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
     return CUDA_SUCCESS;
 }
 

@@ -119,6 +119,33 @@ TEST_F(EngineTest, KernelsAreRunBeforeTheyServe) {
     EXPECT_EQ(served.reasons, 0u);
     EXPECT_EQ(figure("verified_gpu"), 1u);
     EXPECT_EQ(compiler->compiles, before + 2); // what it is run against
+
+    // What an older library verified is run again, on our threads, before it first serves.
+    engine.reset();
+    {
+        const auto store = folder.open();
+        ASSERT_EQ(store->list().size(), 1u);
+        const auto id = store->list()[0].id;
+        auto older = Artifact::from_record(*store->load(id));
+        ASSERT_TRUE(older);
+        older->verification.gpu.reset();
+        ASSERT_TRUE(store->replace(id, older->to_record()));
+    }
+    for (const bool there : {false, true}) {
+        present = there;
+        ASSERT_TRUE(Engine::open(complete_settings(settings, environment), engine));
+        text = parse(kCausal);
+        EXPECT_EQ(ask(query(), Want::Cached).kind, Kind::Pending);
+        const auto again = settled(query());
+        EXPECT_EQ(again.kind, there ? Kind::Ready : Kind::Rejected) << again.message;
+        EXPECT_EQ(figure(there ? "verified_gpu" : "verify_unavailable"), 1u);
+        EXPECT_EQ(figure("adaptations_ok"), 0u) << "it is not made again";
+        engine.reset();
+    }
+    ASSERT_TRUE(Engine::open(complete_settings(settings, environment), engine));
+    text = parse(kCausal);
+    EXPECT_EQ(settled(query()).kind, Kind::Ready);
+    EXPECT_EQ(figure("verified_gpu"), 0u) << "once is enough";
 }
 
 TEST_F(EngineTest, PendingThenReadyForAll) {

@@ -76,6 +76,7 @@ TEST_F(VerifierTest, AKernelThatWritesNothingDoesNotPass) {
     const auto fresh = verifier->verify(job);
     ASSERT_TRUE(fresh);
     EXPECT_NE(fresh->seed, 0u);
+    EXPECT_EQ(*verifier->arch(), "sm_90a");
     const auto confinement = verifier->confinement();
     ASSERT_TRUE(confinement);
     EXPECT_TRUE(confinement->seccomp) << confinement->text();
@@ -96,6 +97,34 @@ TEST_F(VerifierTest, WhatAKernelDoesToItsProcessIsItsOwnFault) {
         const auto next = verifier->verify(job); // in another process
         ASSERT_TRUE(next) << next.fault().text();
         EXPECT_TRUE(mentions(*next, "was not written")) << next->record();
+    }
+}
+
+/// A kernel that is right, and a float64 build that writes nothing, or faults: another process each.
+TEST_F(VerifierTest, WhatItIsHeldAgainstIsNotTheKernels) {
+    const auto zero = parsed("import torch\n"
+                             "def attention(q, k, v):\n"
+                             "    s = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5\n"
+                             "    return torch.softmax(s, -1) @ (v * 0)\n");
+    ASSERT_NE(zero, nullptr);
+    const auto printed = ir::generic_kernel(*zero, request);
+    ASSERT_TRUE(printed) << printed.error().message;
+    References references(*zero, request, std::make_shared<FakeCompiler>());
+    ASSERT_TRUE(references.ready());
+    job.specification = zero;
+    job.kernel.plan = printed->plan;
+    job.exact = references.exact();
+    job.baseline.reset();
+    job.program.clear();
+    for (const auto& [how, says] : {std::pair("zeros", "the reference gives 0"), {"zeros_fault", "ILLEGAL_ADDRESS"}}) {
+        SCOPED_TRACE(how);
+        behave(how);
+        const auto result = open_verifier(settings)->verify(job);
+        ASSERT_FALSE(result) << result->record();
+        EXPECT_EQ(result.fault().kind, "reference");
+        EXPECT_NE(result.fault().message.find("the float64 build: "), std::string::npos) << result.fault().message;
+        EXPECT_NE(result.fault().message.find(says), std::string::npos) << result.fault().message;
+        EXPECT_FALSE(result.fault().hint.empty());
     }
 }
 
@@ -167,6 +196,7 @@ TEST_F(VerifierTest, QuestionsTravelWhole) {
     a.result.cases = 20;
     a.result.ratio = 1.5;
     a.result.failures = {"x"};
+    a.result.driver = 13000;
     a.fault = {"busy", "y", "z", 3, "w"};
     a.spent = true;
     worker::Answer again;
