@@ -73,14 +73,14 @@ Judged judge(const std::string& tool, const runtime::Captured& ran) {
                       holds(line, "nitialization failed") || holds(line, "before first instrumented");
         }
     }
-    const int of_check = ran.status > 0 && ran.status <= kEnvironment ? ran.status : kUnverified;
+    const bool by_check = ran.status >= kUsage && ran.status <= kEnvironment;
     if (out.errors > 0 || ran.status == kErrors) {
         out.verdict = "failed", out.status = kUnverified, out.lines = said;
     } else if (refused || !summed) {
-        out.status = summed || ran.status == 0 ? static_cast<int>(kEnvironment) : of_check;
+        out.status = !refused && by_check ? ran.status : static_cast<int>(kEnvironment);
         out.lines = said.empty() ? others : said;
     } else if (ran.status != 0) { // the command's own verdict; its complaints come last
-        out.verdict = "failed", out.status = of_check;
+        out.verdict = "failed", out.status = by_check ? ran.status : static_cast<int>(kUnverified);
         if (others.size() > kMostLines) others.erase(others.begin(), others.end() - kMostLines);
         out.lines = others;
     } else {

@@ -21,8 +21,8 @@ std::string log_text;
 int encodes = 0;
 CUresult encoding = CUDA_SUCCESS;
 alignas(128) unsigned char block[3456]; // docs/kernel-abi.md
-unsigned seed = 0;         // the variable of every cubin
-char other;                // the kernel that has no argument block
+unsigned seed = 0;                      // the variable of every cubin
+char other;                             // the kernel that has no argument block
 
 /// What kernels do: the word in a file beside this library, for processes that can't be told otherwise.
 std::string behaviour() {
