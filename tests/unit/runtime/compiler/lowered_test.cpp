@@ -6,6 +6,7 @@
 #include "tests/unit/ir/lower/orchestration.h"
 #include "tests/unit/sample.h"
 #include <gtest/gtest.h>
+#include <tuple>
 
 namespace cubridge::runtime {
 namespace {
@@ -85,13 +86,14 @@ TEST_F(LoweredTest, DelaysCompile) {
         ASSERT_TRUE(result) << result.fault().text() << result.fault().detail;
         EXPECT_TRUE(result->remarks.empty()) << result->remarks[0];
     };
-    for (const char* name : {"serving_t5_relative_bias__0", "serving_dqk_ne_dv__64_to_256", "paper_relu__0",
-                             "serving_differential_attention__norm_weight", "serving_document_packed_causal__0"}) {
-        SCOPED_TRACE(name);
-        compiles_with_delays(lower::test::read_file(std::string("tests/corpus/transfer_sm90/") + name + ".py"),
-                             "sm_90a", lower::test::hopper_text());
-        compiles_with_delays(lower::test::read_file(std::string("tests/corpus/transfer/") + name + ".py"), "sm_80",
-                             lower::test::expert_text());
+    for (const auto& [folder, name, arch] :
+         {std::tuple("transfer_sm90/", "serving_t5_relative_bias__0", "sm_90a"),
+          std::tuple("transfer_sm90/", "serving_dqk_ne_dv__64_to_256", "sm_90a"),
+          std::tuple("transfer_sm90/", "serving_differential_attention__norm_weight", "sm_90a"),
+          std::tuple("transfer/", "serving_document_packed_causal__0", "sm_80")}) {
+        SCOPED_TRACE(std::string(folder) + name);
+        compiles_with_delays(lower::test::read_file("tests/corpus/" + std::string(folder) + name + ".py"), arch,
+                             arch == std::string("sm_80") ? lower::test::expert_text() : lower::test::hopper_text());
     }
 }
 
