@@ -12,9 +12,10 @@ using K = Statement::Kind;
 
 namespace {
 
-// Of a place, a warp and a CTA the seed says whether they are always late (1 of 16), one time in eight (3 of 16) or
-// never, and by how much; redux makes that uniform, so that a warp stays together. No clobber: what the compiler may
-// move across the calls of the kernel it may move across this.
+// Of a place, a warp and a CTA the seed says whether they are always late (1 of 16 to 1 of 128: its two highest bits),
+// one time in eight (three times as many) or never, and by how much: where all are late, nobody is. Redux makes that
+// uniform, so that a warp stays together. No clobber: what the compiler may move across the calls of the kernel it may
+// move across this.
 constexpr char kHelper[] = R"(
 // ---- Delays
 __constant__ unsigned cb_delay_seed = 0;
@@ -24,8 +25,9 @@ static __device__ __forceinline__ void cb_delay(unsigned place) {
     x ^= x >> 15;
     asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
     now *= 0x846CA68Bu;
-    const bool late = (x & 15) == 0 || ((x & 15) < 4 && now >> 29 == 0);
-    unsigned time = late ? 32u << (x >> 8 & 7) : 0u;
+    const unsigned turn = x & ((16u << (cb_delay_seed >> 30)) - 1);
+    const bool late = turn == 0 || (turn < 4 && now >> 29 == 0);
+    unsigned time = late ? 32u << (x >> 16 & 7) : 0u;
     asm volatile("redux.sync.or.b32 %0, %0, 0xffffffff;" : "+r"(time));
     if (time != 0) asm volatile("nanosleep.u32 %0;" ::"r"(time)); // up to twice as many ns
 }
