@@ -49,6 +49,7 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     how.expert = options.expert;
     how.small = options.small;
     how.longer = options.longer;
+    how.delayed = options.delays;
     how.heads_q = options.heads_q;
     how.heads_kv = options.heads_kv;
     how.progress = [&](const std::string& line) { progress.line(word + ": " + line); };
@@ -70,9 +71,9 @@ Checked run(const std::string& word, const Options& options, Machine& machine, c
     if (!completed) return refuse(std::move(c), completed.error(), kNoKernel);
     for (const std::string& n : notes) progress.line(word + ": chosen: " + n);
     c.report = runtime::check(*specification, *completed, how);
-    if (c.report.error)
+    if (c.report.error && c.report.failures.empty())
         c.status = status_of_kind(c.report.error->kind);
-    else if (c.report.verdict == CheckReport::Verdict::Failed)
+    else if (c.report.error || c.report.verdict == CheckReport::Verdict::Failed)
         c.status = kUnverified;
     return c;
 }
@@ -115,6 +116,7 @@ Json json_of(const std::string& word, const Options& options, const Checked& c) 
         .add("by_rules", r.by_rules)
         .add("experts", std::move(experts))
         .add("passed_over", texts(r.passed_over))
+        .add("delayed", r.delayed)
         .add("generic", r.generic)
         .add("generic_because", texts(r.generic_because))
         .add("worst_ratio", r.worst_ratio)
@@ -135,6 +137,7 @@ void print(const std::string& word, const Options& options, const Checked& c, co
     const CheckReport& r = c.report;
     if (r.error) {
         if (c.status != kUsage) out.line(word + ": " + out.paint(Colour::Bad, "not checked"));
+        for (const std::string& f : r.failures) out.line("  " + out.paint(Colour::Bad, "wrong: ") + f);
         complaints.line(complaint(word, c, complaints));
         return;
     }
@@ -150,6 +153,7 @@ void print(const std::string& word, const Options& options, const Checked& c, co
     for (const std::string& f : r.failures) out.line("  " + out.paint(Colour::Bad, "wrong: ") + f);
     if (options.gpu) out.line(fmt::format("  kernels: {} from an expert by rules, {} generic", r.by_rules, r.generic));
     for (const auto& [name, count] : r.experts) out.line(fmt::format("    {} from {}", count, name));
+    if (options.delays > 0) out.line(fmt::format("  delays: {} launches that differ in nothing", r.delayed));
     for (const std::string& p : r.passed_over) out.line("  passed over: " + p);
     for (const std::string& g : r.generic_because) out.line("  generic because of " + g);
     for (const std::string& n : r.not_done) out.line("  not done: " + n);
@@ -193,6 +197,7 @@ private:
 
 int check(const Options& options) {
     if (options.words.empty()) throw Usage("check: which specification?");
+    if (options.sanitize) return sanitize(options);
     const Terminal out(stdout), progress(stderr, options.quiet), complaints(stderr);
     Machine machine(options, progress);
     Resume resume(options);

@@ -14,7 +14,8 @@ int lower(const Options& options);
 int lift(const Options& options);
 int exec(const Options& options);
 int explain(const Options& options);
-int worker(const Options& options); ///< started by the library, by nobody else
+int sanitize(const Options& options); ///< check --sanitize
+int worker(const Options& options);   ///< started by the library, by nobody else
 
 const char* help_of(const std::string& command); ///< of a command; of all for an unknown or empty name
 

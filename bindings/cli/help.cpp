@@ -64,6 +64,8 @@ constexpr const char* kCheck =
     "  --gpu                    compile the kernels, run them on the GPU and compare\n"
     "  --seed N                 of the plan and its numbers (1); a run with the same seed is the same run\n"
     "  --cases N                at most so many cases (40)\n"
+    "  --delays N               also N launches a case with warps that come late here and there, beside a load\n"
+    "  --sanitize               small cases under compute-sanitizer: memcheck, initcheck, synccheck\n"
     "  --long                   also 4097 and 16384 keys, on a GPU\n"
     "  --small                  only short lengths and small head dims\n"
     "  --resume FILE            append a JSON line a specification; those that passed there are not run again\n";

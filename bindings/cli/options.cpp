@@ -115,6 +115,7 @@ Setting operand(const std::string& text, const std::string& name) {
 
 Options parse_options(const std::vector<std::string>& arguments) {
     Options o;
+    o.arguments = arguments;
     bool only_words = false;
     for (std::size_t k = 0; k < arguments.size(); ++k) {
         std::string name = arguments[k];
@@ -172,6 +173,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
             flag(o.small);
         else if (name == "--long")
             flag(o.longer);
+        else if (name == "--sanitize")
+            flag(o.sanitize);
+        else if (name == "--delays")
+            o.delays = whole(said(value()), name, 1, 100000);
         else if (name == "--worker")
             flag(o.worker);
         else if (name == "--verify")
@@ -230,6 +235,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
         throw Usage("cache: --gpu, and its --seed, are options of verify");
     if (o.tune && o.command != "adapt") throw Usage("--tune is an option of adapt");
     if (o.verify && o.command != "adapt") throw Usage("--verify is an option of adapt");
+    if ((o.sanitize || o.delays > 0) && (o.command != "check" || !o.gpu))
+        throw Usage(std::string(o.sanitize ? "--sanitize" : "--delays") + " is an option of check --gpu");
+    if (o.sanitize && !o.resume.empty()) throw Usage("--sanitize runs small cases: nothing to be resumed");
     if (o.verify && o.tune)
         throw Usage("--tune measures on the GPU, and compares what it measures; --verify is for one kernel");
     if (o.worker && o.command != "adapt") throw Usage("--worker is an option of adapt");

@@ -30,9 +30,12 @@ struct Options {
     bool seeded = false; ///< --seed was given
     int cases = 40;
     bool tune = false;
-    bool worker = false;            ///< compile in a process of its own
-    bool verify = false;            ///< run what was made on a GPU before it counts
-    std::optional<ir::Shape> shape; ///< of tune and explain, without its KV heads; unset: the default
+    bool worker = false;                ///< compile in a process of its own
+    bool verify = false;                ///< run what was made on a GPU before it counts
+    std::optional<ir::Shape> shape;     ///< of tune and explain, without its KV heads; unset: the default
+    int delays = 0;                     ///< check: launches a case with delays
+    bool sanitize = false;              ///< check: under compute-sanitizer
+    std::vector<std::string> arguments; ///< all that was written
     bool gpu = false, small = false, longer = false, json = false, quiet = false;
 };
 

@@ -1,12 +1,11 @@
 // The census: what regions call against what their statements say. SPDX-License-Identifier: Apache-2.0
 #include "ir/lower/agents.h"
+#include "ir/lower/calls.h"
 #include "ir/lower/expert.h"
 #include "ir/lower/literal.h"
 #include "ir/lower/place.h"
 #include "ir/lower/rules.h"
 #include <algorithm>
-#include <array>
-#include <cctype>
 
 namespace cubridge::ir::lower {
 
@@ -17,78 +16,7 @@ using K = Statement::Kind;
 
 namespace {
 
-/// Calls that move data or make threads agree. A name that ends in `*` stands for all that begin so.
-constexpr std::array kCalls{
-    "copy_async",  "wait_copies", "bar_sync",        "bar_arrive",     "copy",       "gemm",        "gemm_add",
-    "gemm_async",  "wait_gemm*",  "store",           "load",           "store_rows", "store_tile",  "pack",
-    "arrive",      "fence*",      "mbar_*",          "tma_*",          "cp_async*",  "asm",         "__sync*",
-    "__shfl*",     "__pipeline*", "__threadf*",      "__any*",         "__all*",     "__ballot*",   "__match*",
-    "__reduce*",   "__nanosleep", "atomic*",         "ldmatrix*",      "stmatrix*",  "mma_*",       "wgmma*",
-    "setmaxnreg*", "begin_roles", "fewer_registers", "more_registers", "wait",       "wait_stores", "sync",
-    "publish",     "take"};
-
-bool moves(const std::string& word) {
-    return std::any_of(kCalls.begin(), kCalls.end(), [&](std::string_view c) {
-        return c.back() == '*' ? word.rfind(c.substr(0, c.size() - 1), 0) == 0 : word == c;
-    });
-}
-
 constexpr int kMostRegisters = 255; ///< what a thread has where nothing is said
-
-bool in_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
-/// Lines without comments and needless blanks, as one text.
-std::string squeezed(const Lines& lines) {
-    std::string out;
-    for (auto line : lines) {
-        line.resize(std::min(line.find("//"), line.size()));
-        for (const char c : line + "\n") {
-            if (c != ' ' && c != '\n' && c != '\t') {
-                out += c;
-            } else if (!out.empty() && out.back() != ' ') {
-                out += ' ';
-            }
-        }
-    }
-    // A blank counts only between two words.
-    std::string tight;
-    for (std::size_t k = 0; k < out.size(); ++k)
-        if (out[k] != ' ' || (k > 0 && k + 1 < out.size() && in_word(out[k - 1]) && in_word(out[k + 1])))
-            tight += out[k];
-    return tight;
-}
-
-/// "wait_copies<0>()", "bar_sync(everyone,32*W)": the moving and synchronising calls of a region with their arguments.
-std::vector<std::string> calls_in(const Lines& lines) {
-    const std::string text = squeezed(lines);
-    std::vector<std::string> out;
-    for (std::size_t at = 0; at < text.size();) {
-        if (!in_word(text[at])) {
-            ++at;
-            continue;
-        }
-        std::size_t end = at;
-        while (end < text.size() && in_word(text[end])) ++end;
-        const std::string word = text.substr(at, end - at);
-        const bool call = end < text.size() && (text[end] == '(' || text[end] == '<' || text[end] == ' ');
-        std::size_t begin = at; // with the object of a method: `items.take(...)`
-        if (begin > 1 && text[begin - 1] == '.')
-            for (--begin; begin > 0 && in_word(text[begin - 1]);) --begin;
-        at = end;
-        if (!moves(word) || (!call && word != "asm")) continue;
-        int depth = 0;
-        while (end < text.size() && text[end] != ';') {
-            if (text[end] == '(') ++depth;
-            if (text[end] == ')' && --depth == 0) break;
-            ++end;
-        }
-        out.push_back(text.substr(begin, std::min(end + 1, text.size()) - begin));
-    }
-    std::sort(out.begin(), out.end());
-    return out;
-}
 
 class Census {
 public:

@@ -66,6 +66,7 @@ public:
             else
                 on_cpu();
         }
+        if (report_.error && report_.error->kind == "hang") abandon(std::move(gpu_));
         if (!report_.error)
             report_.verdict = report_.failures.empty() && report_.against_text + report_.against_f64 > 0
                                   ? CheckReport::Verdict::Passed
@@ -88,8 +89,9 @@ private:
     // Seconds: a tenth a reference, half a second a compile, three builds a kernel, a few hundredths a case on the GPU.
     double estimate() const {
         const double cases = static_cast<double>(plan_.cases.size()), kernels = static_cast<double>(plan_.units.size());
-        return options_.driver ? 1 + cases * (0.1 / threads() + 0.04) + 1.5 * kernels / threads()
-                               : 0.5 + cases * 0.2 / threads();
+        return options_.driver
+                   ? 1 + cases * (0.1 / threads() + 0.04 + 0.002 * options_.delayed) + 1.5 * kernels / threads()
+                   : 0.5 + cases * 0.2 / threads();
     }
 
     const Unit& unit_of(const Case& c) const { return plan_.units[static_cast<std::size_t>(c.unit)]; }
@@ -227,6 +229,9 @@ private:
         if (!opened) return give_up(opened.fault());
         gpu_ = std::move(*opened);
         gpu_->limit(options_.longest_launch);
+        if (options_.delayed > 0 && options_.compiler)
+            if (const auto done = gpu_->accompany(*options_.compiler); !done)
+                report_.not_done.push_back("a load beside delayed launches: " + done.fault().text());
         std::vector<UnitKernels> kernels;
         if (given_)
             kernels.push_back(std::move(given_->kernels));
@@ -260,6 +265,7 @@ private:
     // False where nothing is left to run.
     bool load(const std::vector<UnitKernels>& kernels) {
         loaded_.resize(kernels.size());
+        delayed_.resize(kernels.size());
         std::optional<ir::Error> first;
         for (std::size_t k = 0; k < kernels.size(); ++k) {
             const UnitKernels& u = kernels[k];
@@ -281,10 +287,18 @@ private:
             }
             report_.kernels += static_cast<int>(all.size());
             loaded_[k] = std::move(all);
+            if (u.delayed) {
+                auto delayed = gpu_->load_delayed(*u.delayed);
+                if (!delayed) return give_up(delayed.fault()), false;
+                delayed_[k] = std::move(*delayed);
+                ++report_.kernels;
+            }
             ++(u.by_rules ? report_.by_rules : report_.generic);
             const auto once = [](std::vector<std::string>& list, const std::string& text) {
                 if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
             };
+            if (options_.delayed > 0 && !u.delayed)
+                once(report_.not_done, "delays: " + (u.by_rules ? u.not_delayed : "none in a generic kernel"));
             if (u.by_rules)
                 ++report_.experts[u.expert];
             else
@@ -321,18 +335,38 @@ private:
         }
         if (const std::string wrong = done ? done->wrong : done.fault().text(); !wrong.empty()) {
             which == Which::Exact ? exact_failed(p.c, who + wrong) : failed(p.c, who + wrong);
-            const bool lost = !done && (done.fault().kind == "context_lost" || done.fault().kind == "hang");
-            if (lost && !report_.error) give_up(done.fault());
+            if (!done && fatal(done.fault()) && !report_.error) give_up(done.fault());
             return std::nullopt;
         }
         return std::move(*done);
     }
+
+    // Launches with delays leave what the kernel leaves. They differ by luck: each case has seeds of its own.
+    void late(const Prepared& p) {
+        const auto& delayed = delayed_[static_cast<std::size_t>(p.c.unit)];
+        if (!delayed) return;
+        const Repeats repeats{*delayed, options_.delayed,
+                              options_.seed * 7919 + static_cast<std::uint64_t>(p.c.number)};
+        const LoadedKernel& kernel = loaded_[static_cast<std::size_t>(p.c.unit)][0];
+        const auto wrong = gpu_->repeat(kernel, repeats, *spec_, unit_of(p.c), p.c, p.inputs, out_shape(p.c));
+        if (!wrong && wrong.fault().kind == "memory") return give_up(wrong.fault());
+        if (wrong && wrong->empty()) {
+            report_.delayed += options_.delayed;
+            return;
+        }
+        failed(p.c, "with delays: " + (wrong ? *wrong : wrong.fault().text()));
+        if (!wrong && fatal(wrong.fault())) give_up(wrong.fault());
+    }
+
+    static bool fatal(const Fault& fault) { return fault.kind == "context_lost" || fault.kind == "hang"; }
 
     // The kernel, by its baseline if it has one. `scale` makes the reference's LSE the request's. False: there is
     // nothing to judge.
     bool judge(const Prepared& p, const Outputs& expected, double scale) {
         const auto got = run(p, Which::Kernel);
         if (!got) return false;
+        late(p);
+        if (report_.error) return false;
         std::optional<Launched> baseline;
         if (loaded_[static_cast<std::size_t>(p.c.unit)].size() > static_cast<std::size_t>(Which::Baseline)) {
             baseline = run(p, Which::Baseline);
@@ -380,6 +414,7 @@ private:
     CheckReport report_;
     CheckPlan plan_;
     std::unique_ptr<Gpu> gpu_;
+    std::vector<std::optional<Delayed>> delayed_;   ///< by unit
     std::vector<std::vector<LoadedKernel>> loaded_; ///< by unit, then by Which; none: the unit can't be made
 };
 

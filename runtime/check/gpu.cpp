@@ -1,7 +1,12 @@
 // Launching a case. SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/gpu.h"
+#include "ir/lower/delays.h"
+#include "runtime/driver/call.h"
 #include "runtime/launch/block.h"
 #include <algorithm>
+#include <fmt/format.h>
+#include <mutex>
+#include <random>
 #include <thread>
 
 namespace cubridge::runtime {
@@ -44,18 +49,27 @@ Outcome<std::unique_ptr<Gpu>> Gpu::open(const std::shared_ptr<Driver>& driver, i
     return gpu;
 }
 
-Outcome<LoadedKernel> Gpu::load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) const {
+Outcome<LoadedKernel> Gpu::load(const std::vector<std::byte>& cubin, const ir::launch::Plan& plan) {
     LoadedKernel out;
     out.plan = plan;
     auto library = Library::load(context_, cubin);
     if (!library) return library.fault();
     out.library = *library;
+    libraries_.push_back(*library);
     for (const auto& e : plan.entries) {
         auto kernel = out.library->kernel(e.name.c_str(), e.shared_bytes);
         if (!kernel) return kernel.fault();
         out.entries.push_back(*kernel);
     }
     return out;
+}
+
+Outcome<Delayed> Gpu::load_delayed(const Built& built) {
+    auto loaded = load(built.cubin, built.plan);
+    if (!loaded) return loaded.fault();
+    const auto at = loaded->library->global(ir::lower::kDelaySeed, sizeof(std::uint32_t));
+    if (!at) return at.fault();
+    return Delayed{std::move(*loaded), *at};
 }
 
 Outcome<std::shared_ptr<Buffer>> Gpu::room(std::shared_ptr<Buffer>& buffer, std::size_t bytes) const {
@@ -144,6 +158,59 @@ Outcome<Launched> Gpu::run(const LoadedKernel& kernel, const ir::Specification& 
     }
     out.outputs = image.outputs(one);
     return out;
+}
+
+Outcome<void> Gpu::accompany(Compiler& compiler) {
+    auto made = Company::make(context_, compiler);
+    if (!made) return made.fault();
+    company_ = std::move(*made);
+    return {};
+}
+
+// A launch's seed, and what runs beside it: from a quarter of a warp an SM to two of them.
+Outcome<void> Gpu::sow(const Repeats& repeats, const std::uint32_t& seed) const {
+    const auto processors = static_cast<unsigned>(context_->device().multiprocessors);
+    if (company_)
+        if (auto done = company_->keep((seed / 2 % 8 + 1) * processors / 4 + 1); !done) return done;
+    if (repeats.build.seed_at == 0) return {};
+    return within(*context_, "cuMemcpyHtoDAsync", [&](const Symbols& cuda) {
+        return cuda.cuMemcpyHtoDAsync(repeats.build.seed_at, &seed, sizeof seed, stream_->handle());
+    });
+}
+
+Outcome<std::string> Gpu::repeat(const LoadedKernel& kernel, const Repeats& repeats,
+                                 const ir::Specification& specification, const Unit& unit, const Case& c,
+                                 const std::vector<ir::Argument>& inputs, const std::vector<std::int64_t>& out_shape) {
+    constexpr std::byte poison{0x5C};
+    const auto usual = longest_;
+    Image image(specification, unit, c, inputs, kernel.plan, out_shape);
+    std::vector<std::byte> right, got;
+    if (auto done = once(kernel, unit.request, image, c.processors, poison, right); !done) return done.fault();
+    std::mt19937_64 random(repeats.seed);
+    for (int n = 0; n < repeats.launches; ++n) {
+        const auto seed = static_cast<std::uint32_t>(random() | 1);
+        if (usual.count() == 0) longest_ = repeats.longest;
+        auto done = sow(repeats, seed);
+        if (done) done = once(repeats.build.kernel, unit.request, image, c.processors, poison, got);
+        longest_ = usual;
+        const std::string which = fmt::format("launch {}, seed {}: ", n + 1, seed);
+        if (!done) {
+            Fault fault = done.fault();
+            fault.message = which + fault.message;
+            return fault;
+        }
+        if (got == right) continue;
+        const std::string wrong = image.disturbed(got);
+        return which + (wrong.empty() ? image.unequal(right, poison, got, poison) : wrong);
+    }
+    return std::string();
+}
+
+void abandon(std::unique_ptr<Gpu> gpu) {
+    static std::mutex mutex;
+    static auto& left = *new std::vector<std::unique_ptr<Gpu>>;
+    const std::lock_guard<std::mutex> hold(mutex);
+    left.push_back(std::move(gpu));
 }
 
 } // namespace cubridge::runtime

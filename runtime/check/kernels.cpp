@@ -1,11 +1,35 @@
 // Compiling what a plan needs. SPDX-License-Identifier: Apache-2.0
 #include "runtime/check/kernels.h"
 #include "cubridge/ir/generic.h"
+#include "ir/lower/delays.h"
 #include "runtime/check/pool.h"
 
 namespace cubridge::runtime {
 
 namespace {
+
+ir::Result<Built> compiled(const char* what, ir::Result<ir::GenericKernel> printed, const std::string& arch,
+                           const CheckOptions& options) {
+    if (!printed) return printed.error();
+    CompileJob job;
+    job.source = std::move(printed->cuda);
+    job.arch = arch;
+    auto done = options.compiler->compile(job);
+    if (!done)
+        return ir::Error{done.fault().kind, std::string(what) + ": " + done.fault().message, {}, done.fault().detail};
+    return Built{std::move(done->cubin), std::move(printed->plan)};
+}
+
+void with_delays(UnitKernels& out, const Artifact& kernel, const CheckOptions& options) {
+    auto cuda = ir::lower::with_delays(kernel.cuda);
+    auto made =
+        cuda ? compiled("the build with delays", ir::GenericKernel{std::move(*cuda), kernel.plan}, kernel.arch, options)
+             : ir::Result<Built>(cuda.error());
+    if (made)
+        out.delayed = std::move(*made);
+    else
+        out.not_delayed = made.error().message;
+}
 
 void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>& specification,
                 const ir::Request& request, const CheckOptions& options) {
@@ -31,19 +55,8 @@ void production(UnitKernels& out, const std::shared_ptr<const ir::Specification>
         else
             out.reason = s.name + ": " + s.reason;
     }
+    if (options.delayed > 0 && out.by_rules) with_delays(out, *report.artifact, options);
     out.kernel = {std::move(report.artifact->cubin), std::move(report.artifact->plan)};
-}
-
-ir::Result<Built> compiled(const char* what, ir::Result<ir::GenericKernel> printed, const std::string& arch,
-                           const CheckOptions& options) {
-    if (!printed) return printed.error();
-    CompileJob job;
-    job.source = std::move(printed->cuda);
-    job.arch = arch;
-    auto done = options.compiler->compile(job);
-    if (!done)
-        return ir::Error{done.fault().kind, std::string(what) + ": " + done.fault().message, {}, done.fault().detail};
-    return Built{std::move(done->cubin), std::move(printed->plan)};
 }
 
 } // namespace

@@ -11,6 +11,8 @@ struct UnitKernels {
     Built kernel;
     Built exact;                          ///< the float64 build: the reference above what the CPU can do
     std::optional<Built> baseline;        ///< of a kernel by rules with 16-bit outputs: ir::baseline_kernel()
+    std::optional<Built> delayed;         ///< by rules, if asked for: the kernel with delays (ir/lower/delays.h)
+    std::string not_delayed;              ///< why there is none
     bool by_rules = false;                ///< else the generic kernel
     std::string reason;                   ///< why it is the generic one
     std::string expert;                   ///< by rules: whose it is

@@ -69,6 +69,20 @@ Outcome<Kernel> Library::kernel(const char* name, int dynamic_shared) const {
     return kernel;
 }
 
+Outcome<CUdeviceptr> Library::global(const char* name, std::size_t bytes) const {
+    const ScopedContext scope(*context_);
+    if (!scope.state()) return scope.state().fault();
+    const auto& cuda = context_->cuda();
+    CUdeviceptr at = 0;
+    std::size_t size = 0;
+    const auto code = cuda.cuLibraryGetGlobal != nullptr ? cuda.cuLibraryGetGlobal(&at, &size, handle_, name)
+                                                         : CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER;
+    if (code == CUDA_SUCCESS && size == bytes) return at;
+    if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_FOUND)
+        return Fault{"artifact", fmt::format("the cubin has no variable {} of {} bytes", name, bytes)};
+    return driver_fault(code, "cuLibraryGetGlobal");
+}
+
 Outcome<void> launch(const Context& context, const Kernel& kernel, const LaunchShape& shape, void** arguments,
                      CUstream stream) {
     const auto& [grid, block, shared] = shape;

@@ -39,6 +39,10 @@ public:
     /// can't give them.
     Outcome<Kernel> kernel(const char* name, int dynamic_shared = 0) const;
 
+    /// Where a variable of this name and size lies, also a constant one, for copies from the host. Faults: "artifact"
+    /// where there is none.
+    Outcome<CUdeviceptr> global(const char* name, std::size_t bytes) const;
+
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 

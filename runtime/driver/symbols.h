@@ -54,6 +54,7 @@
     OPTIONAL(cuEventElapsedTime)                                                                                       \
     OPTIONAL(cuLaunchKernelEx)                                                                                         \
     OPTIONAL(cuLibraryGetKernelCount)                                                                                  \
+    OPTIONAL(cuLibraryGetGlobal)                                                                                       \
     OPTIONAL(cuTensorMapEncodeTiled)
 
 namespace cubridge::runtime {

@@ -77,14 +77,36 @@ inline std::string mutated(const std::string& cuda, const MarginMutant& mutant) 
     return ir::lower::join(*m);
 }
 
+inline MarginEdit cut(std::string statement, int nth = 0) {
+    return {MarginEdit::Kind::Delete, std::move(statement), nth, {}, {}, {}, 0, 1};
+}
+inline MarginEdit move_before(std::string statement, std::string other, int other_nth = 0, int count = 1) {
+    return {MarginEdit::Kind::MoveBefore, std::move(statement), 0, {}, {}, std::move(other), other_nth, count};
+}
+
+/// Of the Hopper expert: faults of order alone.
+inline std::vector<MarginMutant> hopper_mutants() {
+    const std::string qk = "gemm_async(Qs[q][g], Ks[s].T, out=S)", pv = "gemm_async(P, Vs[t], out=acc, add=not start)";
+    return {
+        {"Q is not waited for", {cut("wait(q_full[q], y)")}, true},
+        {"K is not waited for", {cut("wait(k_full[s], u)")}, true},
+        {"V is not waited for", {cut("wait(v_full[t], v)")}, true},
+        {"K is given back before it was read", {move_before("arrive(k_free[s])", qk)}, true},
+        {"V is given back before it was read", {move_before("arrive(v_free[t])", pv)}, true},
+        {"Q is loaded over an output that is still there", {cut("wait(q_free[q], y - 1)")}, true},
+        {"K is loaded over a tile that others read", {cut("wait(k_free[s], u - 1)")}, true},
+        {"V is loaded over a tile that others read", {cut("wait(v_free[s], u - 1)")}, true},
+        {"a buffer is given back before its output was copied", {cut("wait(Qs[q])")}, true},
+        {"the output is copied before it is there", {cut("wait(o_full[q * WG + g], y)")}, true},
+        {"the output is copied past its fence", {cut("fence(Qs[old][g])")}, true},
+    };
+}
+
+/// Of the portable expert.
 inline std::vector<MarginMutant> margin_mutants() {
     using E = MarginEdit;
-    const auto cut = [](std::string s, int nth = 0) { return E{E::Kind::Delete, std::move(s), nth, {}, {}, {}, 0, 1}; };
     const auto put = [](std::string s, std::string margin, std::vector<std::string> cuda, int nth = 0) {
         return E{E::Kind::Replace, std::move(s), nth, std::move(margin), std::move(cuda), {}, 0, 1};
-    };
-    const auto move = [](std::string s, std::string other, int other_nth = 0, int count = 1) {
-        return E{E::Kind::MoveBefore, std::move(s), 0, {}, {}, std::move(other), other_nth, count};
     };
     const auto slow = [](std::string s, int nth = 0) { // one warp comes late to a statement
         return E{E::Kind::Delay, std::move(s), nth, {}, {"delay(g == 1, 60000);"}, {}, 0, 1};
@@ -102,10 +124,10 @@ inline std::vector<MarginMutant> margin_mutants() {
         {"the next item's Q is loaded over rows still to be written",
          {cut(sync, 2), slow("copy(Qs[g], Out[b, h, i0:i0 + R])")},
          true},
-        {"V is loaded over a tile that others read", {move(load_v, sync, 0), slow(pv)}, true},
-        {"K is loaded over a tile that others read", {move(more, wait_v, 0, 4), slow(qk)}, true},
-        {"the next K is loaded over this one", {move(more, qk, 0, 4)}, true},
-        {"P is multiplied before it is written", {move(pv, "P[:] = p")}, false},
+        {"V is loaded over a tile that others read", {move_before(load_v, sync, 0), slow(pv)}, true},
+        {"K is loaded over a tile that others read", {move_before(more, wait_v, 0, 4), slow(qk)}, true},
+        {"the next K is loaded over this one", {move_before(more, qk, 0, 4)}, true},
+        {"P is multiplied before it is written", {move_before(pv, "P[:] = p")}, false},
         {"V is never loaded", {cut(load_v)}, false},
         {"the next K is never loaded", {cut(load_k)}, false},
         {"the tail of the keys is not visited",

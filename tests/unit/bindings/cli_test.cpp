@@ -1,6 +1,7 @@
 // The command's contract: exit statuses, JSON fields, files, messages. SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/bindings/command.h"
 #include <algorithm>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 using namespace cubridge;
@@ -59,6 +60,11 @@ TEST_F(Cli, UsageIsTwo) {
         {"adapt", "causal", "--lse"},
         {"check", "causal", "--tune"},
         {"check", "causal", "--worker"},
+        {"check", "causal", "--delays", "20"},
+        {"check", "causal", "--sanitize"},
+        {"check", "causal", "--gpu", "--delays", "0"},
+        {"check", "causal", "--gpu", "--sanitize", "--resume", "passed.jsonl"},
+        {"adapt", "causal", "--gpu", "--sanitize"},
         {"worker"}, // by hand: the library starts it
         {"adapt", "causal", "--tune", "--expert", "prefill_sm80"},
         {"adapt", "causal", "--tune=1"},
@@ -292,6 +298,69 @@ TEST_F(Cli, CheckWithoutAGpu) {
     EXPECT_EQ(*json.find("seed")->integer(), 5);
     EXPECT_GE(*json.find("against_text")->integer(), 4);
     EXPECT_TRUE(holds(r.error, "plan: 8 cases")) << r.error;
+}
+
+// compute-sanitizer is a script here: it says what the real one would, and keeps how it was called.
+class Sanitize : public Cli {
+protected:
+    void SetUp() override { setenv("CUBRIDGE_COMPUTE_SANITIZER", (home_.path() + "/tool").c_str(), 1); }
+    void TearDown() override { unsetenv("CUBRIDGE_COMPUTE_SANITIZER"); }
+    void tool(const std::string& body) const {
+        std::filesystem::permissions(
+            home_.write("tool", "#!/bin/sh\necho \"$@\" >>'" + home_.path() + "/calls'\n" + body),
+            std::filesystem::perms::owner_all);
+    }
+    Ran sanitize(std::vector<std::string> more = {}) const {
+        std::vector<std::string> all{"check", "causal", "--gpu", "--sanitize", "--cases", "3"};
+        all.insert(all.end(), more.begin(), more.end());
+        return run(all);
+    }
+};
+
+TEST_F(Sanitize, RunsTheSameCheckUnderEachTool) {
+    tool("echo '========= COMPUTE-SANITIZER'\necho 'causal: passed'\necho '========= ERROR SUMMARY: 0 errors'\n");
+    const Ran r = sanitize({"--json"});
+    EXPECT_EQ(r.status, 0) << r.out << r.error;
+    ASSERT_EQ(r.lines().size(), 3U);
+    EXPECT_EQ(*r.json(1).find("tool"), runtime::Json("initcheck"));
+    EXPECT_EQ(*r.json(2).find("verdict"), runtime::Json("passed"));
+    const std::string program = std::filesystem::canonical(CUBRIDGE_CLI).string(),
+                      rest = " --error-exitcode 99 " + program + " --small check causal --gpu --cases 3\n";
+    EXPECT_EQ(home_.read("calls"), "--tool memcheck" + rest + "--tool initcheck" + rest + "--tool synccheck" + rest);
+}
+
+TEST_F(Sanitize, ErrorsAreFiveAndTheirFirstLines) {
+    tool("echo '========= COMPUTE-SANITIZER'\n"
+         "test \"$2\" = initcheck && echo '========= Uninitialized __global__ memory read of size 4 bytes' && "
+         "echo '========= ERROR SUMMARY: 2 errors' && exit 99\n"
+         "echo '========= ERROR SUMMARY: 0 errors'\n");
+    const Ran r = sanitize();
+    EXPECT_EQ(r.status, 5);
+    EXPECT_TRUE(holds(r.out, "memcheck: passed, 0 errors")) << r.out;
+    EXPECT_TRUE(holds(r.out, "initcheck: failed, 2 errors")) << r.out;
+    EXPECT_TRUE(holds(r.out, "synccheck: passed, 0 errors")) << r.out;
+    EXPECT_TRUE(holds(r.error, "Uninitialized __global__ memory read")) << r.error;
+}
+
+TEST_F(Sanitize, WhatTheCheckItselfSaysCounts) {
+    tool("echo 'causal: failed'\necho 'wrong: case 3'\necho '========= ERROR SUMMARY: 0 errors'\nexit 5\n");
+    const Ran r = sanitize();
+    EXPECT_EQ(r.status, 5);
+    EXPECT_TRUE(holds(r.error, "wrong: case 3")) << r.error;
+}
+
+TEST_F(Sanitize, AToolThatIsMissingOrRefusesIsSeven) {
+    const Ran missing = sanitize();
+    EXPECT_EQ(missing.status, 7);
+    EXPECT_TRUE(holds(missing.error, "compute-sanitizer is missing")) << missing.error;
+    tool("echo '========= Error: Device not supported. Please refer to the documentation'\nexit 1\n");
+    const Ran refuses = sanitize({"--json"});
+    EXPECT_EQ(refuses.status, 7);
+    EXPECT_EQ(*refuses.json().find("verdict"), runtime::Json("not run"));
+    EXPECT_TRUE(holds(refuses.out, "Device not supported"));
+    // The command under the tool finds no GPU before the tool sees one.
+    tool("echo 'no GPU here'\nexit 7\n");
+    EXPECT_EQ(sanitize().status, 7);
 }
 
 TEST_F(Cli, CheckIsResumable) {

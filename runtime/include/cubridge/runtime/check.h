@@ -20,7 +20,8 @@ struct CheckOptions {
     int cases = 40;         ///< at most
     bool small = false;     ///< only lengths of up to 65 and small head dims, for slow tools around the program
     bool longer = false;    ///< also 4097 and 16384 keys at the real head dims, on a GPU
-    int threads = 0;        ///< for references and compiles; 0: as many as there are cores
+    int delayed = 0; ///< launches a case of a build with delays where agents meet, of kernels made from an expert
+    int threads = 0; ///< for references and compiles; 0: as many as there are cores
     /// Sizes that were given; 0: whatever the text allows. As in complete().
     int heads_q = 0, heads_kv = 0;
     std::string expert; ///< only this one, or the generic kernel; empty: all that there are for the GPU
@@ -47,6 +48,7 @@ struct CheckReport {
     int by_rules = 0;                         ///< of the kernels under test, made from an expert
     std::map<std::string, int> experts;       ///< of those, how many from which
     std::vector<std::string> passed_over;     ///< why not from an expert that comes before, each reason once
+    int delayed = 0;                          ///< launches with delays that left what the kernel leaves
     int generic = 0;                          ///< of the kernels under test, printed from the text
     std::vector<std::string> generic_because; ///< each reason once
     /// Largest error over the baseline's; at most 2 passes. The baseline of a kernel made from an expert is

@@ -2,8 +2,10 @@
 // ones: tests/gpu/gpu_coupling.cpp. SPDX-License-Identifier: Apache-2.0
 #include "ir/cuir/execute.h"
 #include "ir/experts/experts.h"
+#include "ir/lower/delays.h"
 #include "ir/transfer/reference.h"
 #include "tests/gpu/margin_mutants.h"
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -30,25 +32,20 @@ std::vector<cuir::Finding> findings_of(const cuir::Program& program, const Speci
     return cuir::verify(program, *trial, transfer::reference_of(specification, request));
 }
 
-TEST(Coupling, TheExecutorNamesEveryFaultOfTheMargin) {
-    Source source;
-    source.text = kFull;
-    const auto specification = Specification::parse(source);
-    ASSERT_TRUE(specification) << specification.error().render(kFull);
-    const std::string expert(experts::all()[0].text);
+void names_all(const std::string& expert, const std::vector<tests::MarginMutant>& mutants,
+               const Specification& specification) {
     const auto right = lower::lift(expert);
     ASSERT_TRUE(right);
-    for (const auto& f : findings_of(*right, **specification)) ADD_FAILURE() << f.text();
-
-    const auto mutants = tests::margin_mutants();
-    EXPECT_GE(mutants.size(), 20u);
+    for (const auto& f : findings_of(*right, specification)) ADD_FAILURE() << f.text();
+    EXPECT_GE(mutants.size(), 10u);
     for (const auto& mutant : mutants) {
         const std::string text = tests::mutated(expert, mutant);
         ASSERT_FALSE(text.empty()) << mutant.name << ": an edit finds no place in the expert";
         const auto program = lower::lift(text);
         ASSERT_TRUE(program) << mutant.name << ": " << program.error().message;
         EXPECT_FALSE(cuir::equal(*program, *right)) << mutant.name;
-        const auto found = findings_of(*program, **specification);
+        EXPECT_TRUE(lower::with_delays(text)) << mutant.name;
+        const auto found = findings_of(*program, specification);
         ASSERT_FALSE(found.empty()) << mutant.name << " is accepted";
         // Order is what is wrong with these, and that is what is said.
         if (mutant.race) {
@@ -57,6 +54,22 @@ TEST(Coupling, TheExecutorNamesEveryFaultOfTheMargin) {
                 << mutant.name << ": " << found[0].kind << ": " << found[0].text();
         }
         EXPECT_TRUE(found[0].line > 0 || found[0].kind == "value") << mutant.name << ": " << found[0].text();
+    }
+}
+
+TEST(Coupling, TheExecutorNamesEveryFaultOfTheMargin) {
+    Source source;
+    source.text = kFull;
+    const auto specification = Specification::parse(source);
+    ASSERT_TRUE(specification) << specification.error().render(kFull);
+    const std::pair<std::string_view, std::vector<tests::MarginMutant>> subjects[] = {
+        {"prefill_sm80", tests::margin_mutants()}, {"prefill_sm90", tests::hopper_mutants()}};
+    for (const auto& [name, mutants] : subjects) {
+        SCOPED_TRACE(name);
+        const auto all = experts::all();
+        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.name == name; });
+        ASSERT_NE(found, all.end());
+        names_all(std::string(found->text), mutants, **specification);
     }
 }
 

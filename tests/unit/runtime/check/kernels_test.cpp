@@ -14,6 +14,7 @@ TEST(CheckKernels, AllBuildsOfEachUnitCompile) {
     if (!compiler) GTEST_SKIP() << compiler.fault().text();
     CheckOptions options;
     options.compiler = *compiler;
+    options.delayed = 1;
     int measured = 0;
     for (const char* name : {"prefix_lm", "sink"}) {
         SCOPED_TRACE(name);
@@ -32,6 +33,11 @@ TEST(CheckKernels, AllBuildsOfEachUnitCompile) {
             EXPECT_FALSE(k.kernel.cubin.empty());
             EXPECT_FALSE(k.exact.cubin.empty());
             EXPECT_EQ(k.by_rules, k.baseline.has_value()) << k.reason;
+            EXPECT_EQ(k.by_rules, k.delayed.has_value()) << k.not_delayed;
+            if (k.delayed) {
+                EXPECT_EQ(k.delayed->plan, k.kernel.plan);
+                EXPECT_NE(k.delayed->cubin, k.kernel.cubin);
+            }
             if (k.baseline) {
                 EXPECT_FALSE(k.baseline->cubin.empty());
                 EXPECT_EQ(k.baseline->plan.writes_lse, k.exact.plan.writes_lse);

@@ -1,10 +1,12 @@
 // What lowering prints compiles, through the gate. SPDX-License-Identifier: Apache-2.0
 #include "cubridge/ir/kernel_abi.h"
 #include "cubridge/runtime/compiler.h"
+#include "ir/lower/delays.h"
 #include "tests/unit/ir/lower/hopper.h"
 #include "tests/unit/ir/lower/orchestration.h"
 #include "tests/unit/sample.h"
 #include <gtest/gtest.h>
+#include <tuple>
 
 namespace cubridge::runtime {
 namespace {
@@ -64,6 +66,34 @@ TEST_F(LoweredTest, TransferredProgramsCompile) {
         if (sample.skips()) continue;
         SCOPED_TRACE(name);
         compiles(lower::test::read_file(std::string("tests/corpus/transfer/") + name + ".py"), "sm_90a");
+    }
+}
+
+// Delays stand where a warp may be late: no product is serialised for one, and registers are still given out by hand.
+TEST_F(LoweredTest, DelaysCompile) {
+    test::Sample sample(4);
+    const auto compiles_with_delays = [&](const std::string& program, const char* arch, const std::string& expert) {
+        const auto p = ir::cuir::read(program);
+        if (!p || sample.skips()) return; // the record of a refusal
+        const auto lowered = lower::lower(expert, *p);
+        ASSERT_TRUE(lowered) << lower::test::message(lowered);
+        const auto delayed = lower::with_delays(lowered->cuda);
+        ASSERT_TRUE(delayed) << delayed.error().message;
+        CompileJob job;
+        job.arch = arch;
+        job.source = ir::abi::kernel_abi_text() + *delayed;
+        const auto result = compiler_->compile(job);
+        ASSERT_TRUE(result) << result.fault().text() << result.fault().detail;
+        EXPECT_TRUE(result->remarks.empty()) << result->remarks[0];
+    };
+    for (const auto& [folder, name, arch] :
+         {std::tuple("transfer_sm90/", "serving_t5_relative_bias__0", "sm_90a"),
+          std::tuple("transfer_sm90/", "serving_dqk_ne_dv__64_to_256", "sm_90a"),
+          std::tuple("transfer_sm90/", "serving_differential_attention__norm_weight", "sm_90a"),
+          std::tuple("transfer/", "serving_document_packed_causal__0", "sm_80")}) {
+        SCOPED_TRACE(std::string(folder) + name);
+        compiles_with_delays(lower::test::read_file("tests/corpus/" + std::string(folder) + name + ".py"), arch,
+                             arch == std::string("sm_80") ? lower::test::expert_text() : lower::test::hopper_text());
     }
 }
 

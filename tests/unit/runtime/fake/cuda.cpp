@@ -1,6 +1,7 @@
 // A driver without a GPU: a library with libcuda's symbols that says yes, and of what a launch enqueues keeps a log in
 // text. Tests find the functions fake_* by name. SPDX-License-Identifier: Apache-2.0
 #include "ir/include/cubridge/ir/kernel_abi.h"
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <cuda.h>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
 extern double fake_clock;
@@ -17,7 +19,9 @@ namespace {
 std::string log_text;
 int encodes = 0;
 CUresult encoding = CUDA_SUCCESS;
-unsigned char block[3456]; // docs/kernel-abi.md
+alignas(128) unsigned char block[3456]; // docs/kernel-abi.md
+unsigned seed = 0;                      // the variable of every cubin
+char other;                             // the kernel that has no argument block
 
 /// What kernels do: the word in a file beside this library, for processes that can't be told otherwise.
 std::string behaviour() {
@@ -28,14 +32,15 @@ std::string behaviour() {
     return word;
 }
 
-/// Zeros for a dense output of 64 columns of 16 bits.
-void write_zeros() {
-    cubridge::ir::abi::cb_args a;
-    std::memcpy(&a, block, sizeof a);
+/// Every 16-bit element of an output with contiguous rows.
+void write_zeros(const cubridge::ir::abi::cb_args& a, bool one) {
+    const auto columns = static_cast<size_t>(std::min(a.o.row, a.o.head));
     for (int b = 0; b < a.requests; ++b)
         for (int h = 0; h < a.heads_q; ++h)
-            for (int r = 0; r < a.max_q; ++r)
-                std::memset(static_cast<char*>(a.o.data) + 2 * (b * a.o.outer + h * a.o.head + r * a.o.row), 0, 128);
+            for (int i = 0; i < a.max_q; ++i)
+                std::memset(static_cast<char*>(a.o.data) + 2 * (b * a.o.outer + h * a.o.head + i * a.o.row), 0,
+                            2 * columns);
+    if (one) *static_cast<char*>(a.o.data) = 1;
 }
 
 } // namespace
@@ -54,6 +59,7 @@ const void* fake_block() {
 void fake_reset(int answer_of_encoding) {
     log_text.clear();
     encodes = 0;
+    seed = 0;
     encoding = static_cast<CUresult>(answer_of_encoding);
     std::memset(block, 0, sizeof block);
 }
@@ -84,26 +90,49 @@ CUresult cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t words, CUstream
     return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+CUresult cuLibraryGetGlobal(CUdeviceptr* at, size_t* bytes, CUlibrary, const char*) {
+    *at = reinterpret_cast<CUdeviceptr>(&seed);
+    *bytes = sizeof seed;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary, const char* name) {
+    *kernel = std::string_view(name) == "company" ? reinterpret_cast<CUkernel>(&other) : nullptr;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+    *function = reinterpret_cast<CUfunction>(kernel);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                         unsigned shared, CUstream, void** parameters, void**) {
-    log_text += "launch " + std::to_string(x) + " " + std::to_string(threads) + " " + std::to_string(shared) + "\n";
+    if (function == reinterpret_cast<CUfunction>(&other)) {
+        log_text += "company " + std::to_string(x) + "\n";
+        return CUDA_SUCCESS;
+    }
+    log_text += "launch " + std::to_string(x) + " " + std::to_string(threads) + " " + std::to_string(shared) +
+                (seed != 0 ? " seed " + std::to_string(seed) : "") + "\n";
     std::memcpy(block, parameters[0], sizeof block);
     fake_clock += static_cast<double>(shared) / 1024 / 1000;
     const std::string how = behaviour();
     if (how == "crash") std::raise(SIGSEGV);
     if (how == "sleep") sleep(100);
+    if (how == "zeros" || how == "late" || how == "stuck") // late: two of four seeds show it
+        write_zeros(*reinterpret_cast<const cubridge::ir::abi::cb_args*>(block), how == "late" && seed % 4 == 3);
     if (how == "fault") return CUDA_ERROR_ILLEGAL_ADDRESS;
-    if (how == "zeros" || how == "zeros_fault") { // a kernel, twice, then what it is held against
+    if (how == "unlike" || how == "unlike_fault") { // a kernel, twice, then what it is held against
         static int launches = 0;
         if (launches++ % 3 < 2)
-            write_zeros();
-        else if (how == "zeros_fault")
+            write_zeros(*reinterpret_cast<const cubridge::ir::abi::cb_args*>(block), false);
+        else if (how == "unlike_fault")
             return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     return CUDA_SUCCESS;
 }
 
 CUresult cuStreamQuery(CUstream) {
-    return behaviour() == "hang" ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    return behaviour() == "hang" || (behaviour() == "stuck" && seed != 0) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 }
