@@ -116,7 +116,8 @@ TEST_F(VerifierTest, WhatItIsHeldAgainstIsNotTheKernels) {
     job.exact = references.exact();
     job.baseline.reset();
     job.program.clear();
-    for (const auto& [how, says] : {std::pair("unlike", "the reference gives 0"), {"unlike_fault", "ILLEGAL_ADDRESS"}}) {
+    for (const auto& [how, says] :
+         {std::pair("unlike", "the reference gives 0"), {"unlike_fault", "ILLEGAL_ADDRESS"}}) {
         SCOPED_TRACE(how);
         behave(how);
         const auto result = open_verifier(settings)->verify(job);
