@@ -35,7 +35,7 @@ std::string compute_sanitizer() {
         if (const std::string home = variable(name); !home.empty()) folders.push_back(home + "/bin");
     folders.emplace_back("/usr/local/cuda/bin");
     for (const std::string& folder : folders)
-        if (const std::string file = folder + "/compute-sanitizer"; runs(file)) return file;
+        if (std::string file = folder + "/compute-sanitizer"; runs(file)) return file;
     return "";
 }
 

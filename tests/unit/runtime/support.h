@@ -13,6 +13,15 @@
 
 namespace cubridge::runtime::testing_support {
 
+/// What it computes a driver that only notes can write: zeros.
+inline constexpr char kZero[] = R"(
+import torch
+
+def attention(q, k, v):
+    s = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
+    return torch.softmax(s, -1) @ (v * 0)
+)";
+
 inline constexpr char kCausal[] = R"(
 import torch
 

@@ -64,12 +64,12 @@ TEST(Coupling, TheExecutorNamesEveryFaultOfTheMargin) {
     ASSERT_TRUE(specification) << specification.error().render(kFull);
     const std::pair<std::string_view, std::vector<tests::MarginMutant>> subjects[] = {
         {"prefill_sm80", tests::margin_mutants()}, {"prefill_sm90", tests::hopper_mutants()}};
-    for (const auto& [name, mutants] : subjects) {
-        SCOPED_TRACE(name);
+    for (const auto& subject : subjects) {
+        SCOPED_TRACE(subject.first);
         const auto all = experts::all();
-        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.name == name; });
+        const auto found = std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.name == subject.first; });
         ASSERT_NE(found, all.end());
-        names_all(std::string(found->text), mutants, **specification);
+        names_all(std::string(found->text), subject.second, **specification);
     }
 }
 

@@ -102,10 +102,7 @@ TEST_F(VerifierTest, WhatAKernelDoesToItsProcessIsItsOwnFault) {
 
 /// A kernel that is right, and a float64 build that writes nothing, or faults: another process each.
 TEST_F(VerifierTest, WhatItIsHeldAgainstIsNotTheKernels) {
-    const auto zero = parsed("import torch\n"
-                             "def attention(q, k, v):\n"
-                             "    s = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5\n"
-                             "    return torch.softmax(s, -1) @ (v * 0)\n");
+    const auto zero = parsed(kZero);
     ASSERT_NE(zero, nullptr);
     const auto printed = ir::generic_kernel(*zero, request);
     ASSERT_TRUE(printed) << printed.error().message;
