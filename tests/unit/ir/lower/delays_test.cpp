@@ -95,8 +95,8 @@ TEST(DelaysTest, MapsHaveNone) {
     auto margin = *take_apart(lowered->cuda);
     bool map = false, called = false;
     for (auto& s : margin.segments) {
-        map = trimmed(s.margin).front() == '@' ? s.margin.find("@map") != std::string::npos : map;
-        if (!map || s.cuda.empty() || s.cuda.back().back() != ';') continue;
+        map = trimmed(s.margin).rfind('@', 0) == 0 ? s.margin.find("@map") != std::string::npos : map;
+        if (!map || s.cuda.empty() || s.cuda.back().empty() || s.cuda.back().back() != ';') continue;
         s.cuda.insert(s.cuda.begin(), "__syncwarp();");
         called = true;
     }
@@ -106,7 +106,7 @@ TEST(DelaysTest, MapsHaveNone) {
     const auto with = *take_apart(*cuda);
     int delays = 0;
     for (const auto& s : with.segments) {
-        map = trimmed(s.margin).front() == '@' ? s.margin.find("@map") != std::string::npos : map;
+        map = trimmed(s.margin).rfind('@', 0) == 0 ? s.margin.find("@map") != std::string::npos : map;
         const auto here = std::count_if(s.cuda.begin(), s.cuda.end(), delay);
         EXPECT_TRUE(!map || here == 0) << s.margin;
         delays += static_cast<int>(here);
