@@ -9,11 +9,8 @@ set(alone
     ir/cuir/flow.cpp
     ir/expr/pool.cpp
     ir/lower/expression_type.cpp
-    ir/lower/helpers.cpp
     ir/lower/margin.cpp
     ir/lower/shape.cpp
-    ir/mask/extent.cpp
-    ir/mask/truth.cpp
     ir/spec/certify.cpp
     ir/spec/concrete.cpp
     ir/spec/library_making.cpp
@@ -31,7 +28,6 @@ set(alone
     ir/transfer/rule_output.cpp
     ir/transfer/rule_score.cpp
     ir/transfer/spots.cpp
-    ir/transfer/trial.cpp
     runtime/check/image.cpp
     runtime/gate/uses.cpp
     runtime/launch/check.cpp

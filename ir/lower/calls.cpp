@@ -1,8 +1,8 @@
 // The table of calls. SPDX-License-Identifier: Apache-2.0
 #include "ir/lower/calls.h"
+#include "ir/lower/helpers.h"
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace cubridge::ir::lower {
 
@@ -26,10 +26,6 @@ template <std::size_t N> bool among(const std::array<std::string_view, N>& names
     return std::any_of(names.begin(), names.end(), [&](std::string_view n) {
         return n.back() == '*' ? word.rfind(n.substr(0, n.size() - 1), 0) == 0 : word == n;
     });
-}
-
-bool in_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
 } // namespace

@@ -19,11 +19,11 @@ constexpr std::array kHelpers{"Shared"sv,     "SharedColumn"sv, "Barriers"sv,   
                               "quad_sum"sv,   "columns_of"sv,   "logistic_of"sv, "logistic_small"sv, "tanh_small"sv,
                               "Taken"sv,      "narrow"sv,       "widen"sv};
 
+} // namespace
+
 bool in_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
-
-} // namespace
 
 std::set<std::string, std::less<>> words_of(std::string_view text) {
     std::set<std::string, std::less<>> out;

@@ -7,6 +7,9 @@
 
 namespace cubridge::ir::lower {
 
+/// Whether an identifier may have it.
+bool in_word(char c);
+
 /// The identifiers of a text.
 std::set<std::string, std::less<>> words_of(std::string_view text);
 

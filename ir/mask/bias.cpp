@@ -15,10 +15,6 @@ constexpr int kDepth = 3;              // choices made one after the other
 constexpr std::size_t kMaxClasses = 8; // what is told apart
 constexpr std::size_t kMaxNodes = 24;  // of a condition: beyond it, asking costs more than it saves
 
-bool on_tile(Expr e) {
-    return has(e, axis::i) || has(e, axis::j);
-}
-
 std::size_t nodes(Expr e, std::unordered_set<Expr>& seen) {
     if (seen.size() > kMaxNodes || !seen.insert(e).second) return seen.size();
     for (const Expr x : e->args) nodes(x, seen);

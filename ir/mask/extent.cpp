@@ -6,16 +6,12 @@
 
 namespace cubridge::ir::mask {
 
-namespace {
+bool has(Expr e, int axis) {
+    return (e->free & index_bit(axis)) != 0;
+}
 
 bool on_tile(Expr e) {
     return has(e, axis::i) || has(e, axis::j);
-}
-
-} // namespace
-
-bool has(Expr e, int axis) {
-    return (e->free & index_bit(axis)) != 0;
 }
 
 bool Extent::opaque(Expr e) {

@@ -14,8 +14,9 @@ struct Truth {
     Expr any = nullptr, every = nullptr;
 };
 
-/// Does `e` depend on i, on j?
+/// Does `e` depend on i, on j? on_tile: on either.
 bool has(Expr e, int axis);
+bool on_tile(Expr e);
 
 /// Ends and Truths of expressions over b, h, i, j. Borrows the pool and the list of tables, to which it adds. One
 /// thread.

@@ -4,14 +4,6 @@
 
 namespace cubridge::ir::mask {
 
-namespace {
-
-bool on_tile(Expr e) {
-    return has(e, axis::i) || has(e, axis::j);
-}
-
-} // namespace
-
 Truth Extent::truth(Expr e) {
     if (!on_tile(e)) return {e, e};
     if (const auto it = truths_.find(e); it != truths_.end()) return it->second;

@@ -10,8 +10,6 @@ namespace {
 
 using cuir::Run;
 
-constexpr std::int64_t kLargeHead = 32;
-
 std::int64_t constant(const cuir::Program& p, const char* name, std::int64_t otherwise) {
     const auto node = p.main() ? p.main()->constant(name) : nullptr;
     return node ? node->integer : otherwise;
@@ -153,7 +151,7 @@ std::optional<Run> fitted(const cuir::Program& program, const Specification& s, 
     // what decides when a reference moves and a tile is tried again: small numbers, or it never happens
     if (const auto* main = program.main(); main && q.seed % 2 == 1)
         for (const auto& p : main->head.back().node->params)
-            if (p.fallback && p.fallback->kind == syntax::Kind::Float) out->constants[p.name] = 1;
+            if (is_limit(p)) out->constants[p.name] = 1;
     out->seed = q.seed;
     if (out->sizes["D"] > kLargeHead) out->steps *= 50;
     return out;

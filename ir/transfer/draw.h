@@ -14,6 +14,13 @@ constexpr std::pair<const char*, int> kSizes[] = {{"B", dims::B},   {"Hq", dims:
                                                   {"Sq", dims::Sq}, {"Sk", dims::Sk}, {"D", dims::D},
                                                   {"Dv", dims::Dv}};
 
+constexpr std::int64_t kLargeHead = 32; ///< texts that demand a larger one are tried on few rows
+
+/// Constants of a program that decide when a reference moves and a tile is tried again: those that are no integers.
+inline bool is_limit(const syntax::Param& p) {
+    return p.fallback && p.fallback->kind == syntax::Kind::Float;
+}
+
 struct Question {
     std::array<std::int64_t, 7> wanted; ///< B, Hk, group, Sq, Sk, D, Dv; bent to what the text demands
     std::int64_t rows = 2, keys = 3;    ///< of a tile: rows of one agent, keys

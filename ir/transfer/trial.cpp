@@ -22,7 +22,6 @@ constexpr Wanted kShapes[] = {{2, 1, 2, 5, 7, 3, 3},   {1, 2, 1, 10, 4, 3, 3}, {
                               {2, 1, 1, 11, 13, 3, 3}, {1, 1, 2, 4, 0, 3, 3}};
 /// For texts that demand a large head dim: transforms of q and k go element by element.
 constexpr Wanted kFewRows[] = {{1, 1, 1, 2, 4, 3, 3}, {1, 1, 1, 3, 2, 3, 3}};
-constexpr std::int64_t kLargeHead = 32;
 
 /// What decides about keys, at every edge: first rows, last rows and lengths leave every remainder in some tile.
 struct Edge {
@@ -139,7 +138,6 @@ private:
         const auto* main = program_.main();
         if (main == nullptr) return;
         const auto& constants = main->head.back().node->params;
-        const auto is_limit = [](const auto& p) { return p.fallback && p.fallback->kind == syntax::Kind::Float; };
         if (std::none_of(constants.begin(), constants.end(), is_limit)) return;
         const auto elem = main->constant("elem");
         const auto type = elem ? dtype_from_short(elem->text) : std::nullopt;
